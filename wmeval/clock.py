@@ -1,0 +1,160 @@
+"""Exact arithmetic of time and of pairing: fractions, never accumulated floats.
+
+A reference world advances in substeps of ``dt``; an agent acts every control period ``Ta``. State k
+is the state after k substeps, at t = k dt; t = 0 is the seed frame in both worlds. A candidate makes
+``fps`` frames a second and takes one control per ``frames_per_action`` frames (its stride s); a
+block b is frames ``b s + 1 ... (b + 1) s`` and spans the time [b S, (b + 1) S), S = s / fps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+
+
+def exact(value: int | str | float | Rational) -> Fraction:
+    """Exact fraction of a time or a rate.
+
+    Integers, fractions and strings ("1/240", "24000/1001", "0.2") are taken as they are. A float is
+    read as the decimal that it prints as, so that 0.2 means 1/5.
+
+    Raises:
+        ValueError: not a finite number.
+    """
+    try:
+        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, ZeroDivisionError, TypeError) as error:
+        raise ValueError(
+            f"{value!r} is not an exact number: give an integer, a decimal or 'a/b'"
+        ) from error
+
+
+def _floor(value: Fraction) -> int:
+    return value.numerator // value.denominator
+
+
+def _ceil(value: Fraction) -> int:
+    return -((-value.numerator) // value.denominator)
+
+
+@dataclass(frozen=True)
+class SceneClock:
+    """Clock of a reference world.
+
+    Attributes:
+        dt: substep [s].
+        control_period: time that one action holds [s], a whole multiple of ``dt``.
+    """
+
+    dt: Fraction
+    control_period: Fraction
+
+    def __post_init__(self) -> None:
+        if self.dt <= 0 or self.control_period <= 0:
+            raise ValueError(f"dt {self.dt} and control period {self.control_period} must be > 0")
+        if (self.control_period / self.dt).denominator != 1:
+            raise ValueError(
+                f"dt = {self.dt} s does not divide the control period {self.control_period} s: "
+                "choose dt = control period / n with a whole n"
+            )
+
+    @property
+    def substeps(self) -> int:
+        """Substeps per action."""
+        return int(self.control_period / self.dt)
+
+    def action_of_substep(self, n: int) -> int:
+        """Index of the action in force during substep n: floor(n dt / Ta)."""
+        return _floor(n * self.dt / self.control_period)
+
+    def time_of_state(self, k: int) -> Fraction:
+        """Time of state k [s]."""
+        return k * self.dt
+
+    def substeps_in(self, duration: Fraction) -> int:
+        """Number of substeps in a duration [s].
+
+        Raises:
+            ValueError: ``dt`` does not divide it.
+        """
+        count = duration / self.dt
+        if count.denominator != 1:
+            raise ValueError(f"dt = {self.dt} s does not divide {duration} s")
+        return int(count)
+
+    def actions_in(self, duration: Fraction) -> int:
+        """Whole actions that start within a duration [s] (a last, partly covered one counts)."""
+        return _ceil(duration / self.control_period)
+
+
+@dataclass(frozen=True)
+class CandidateClock:
+    """Clock of a candidate.
+
+    Attributes:
+        fps: frames per second.
+        frames_per_action: frames made per control (stride s), at least 1.
+        chunk: blocks that a chunked model takes at once, at least 1.
+    """
+
+    fps: Fraction
+    frames_per_action: int
+    chunk: int = 1
+
+    def __post_init__(self) -> None:
+        if self.fps <= 0 or self.frames_per_action < 1 or self.chunk < 1:
+            raise ValueError(
+                f"a candidate needs fps > 0, frames_per_action >= 1 and chunk >= 1; got {self}"
+            )
+
+    @property
+    def block_duration(self) -> Fraction:
+        """S = s / fps [s]."""
+        return Fraction(self.frames_per_action) / self.fps
+
+    def frame_time(self, j: int) -> Fraction:
+        """Time of frame j [s]; frame 0 is the seed frame."""
+        return Fraction(j) / self.fps
+
+    def frames_of_block(self, b: int) -> range:
+        """Frame indices that block b makes."""
+        return range(b * self.frames_per_action + 1, (b + 1) * self.frames_per_action + 1)
+
+    def weights_of_block(
+        self, b: int, control_period: Fraction
+    ) -> tuple[tuple[int, Fraction], ...]:
+        """Reference actions that overlap block b, each with its overlap [s]; they sum to S."""
+        start, end = b * self.block_duration, (b + 1) * self.block_duration
+        first, last = _floor(start / control_period), _ceil(end / control_period)
+        return tuple(
+            (i, min(end, (i + 1) * control_period) - max(start, i * control_period))
+            for i in range(first, last)
+        )
+
+    def block_of_instant(self, time: Fraction) -> int:
+        """The one block that holds the start of a one-shot: floor(t / S)."""
+        return _floor(time / self.block_duration)
+
+    def blocks_covered(self, actions: int, control_period: Fraction) -> int:
+        """Blocks wholly covered by the first ``actions`` reference actions."""
+        return _floor(actions * control_period / self.block_duration)
+
+    def blocks_sent(self, actions: int, control_period: Fraction) -> int:
+        """Covered blocks that a model with this chunk length has been sent."""
+        return self.blocks_covered(actions, control_period) // self.chunk * self.chunk
+
+    def step_of_block(self, b: int, control_period: Fraction) -> int:
+        """First step i with (i + 1) Ta >= (b + 1) S: the step that can send block b."""
+        return _ceil((b + 1) * self.block_duration / control_period) - 1
+
+    def state_of_frame(self, j: int, dt: Fraction) -> int:
+        """Reference state shown beside frame j: floor(j / (fps dt) + 1/2)."""
+        return _floor(self.frame_time(j) / dt + Fraction(1, 2))
+
+
+def nearest_earlier(times: list[Fraction] | tuple[Fraction, ...], t: Fraction) -> int:
+    """Index of the nearest of ascending times, ties to the earlier (grid "reference", masks)."""
+    if not times:
+        raise ValueError("nearest_earlier: no times")
+    return min(range(len(times)), key=lambda i: (abs(times[i] - t), i))

@@ -1,0 +1,79 @@
+"""One row per picture layer: what a renderer may emit and how files keep it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+TimeRule = Literal["never", "nearest", "linear"]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A picture layer.
+
+    Attributes:
+        name: key in ``render`` results and in files.
+        dtype: numpy dtype name.
+        channels: 0 for (H, W), else the last axis of (H, W, channels).
+        fill: value where nothing is seen.
+        unit: SI unit, "px" or "1".
+        codec: lossless packing on disk: ``bits_xor`` (exclusive or with a background plate, for
+            still cameras), ``bytes`` (compressed as it is), ``h264`` (colour only, lossy).
+        time_rule: how a value between two frames may be had.
+        doc: one line for tables.
+    """
+
+    name: str
+    dtype: str
+    channels: int
+    fill: float
+    unit: str
+    codec: Literal["bits_xor", "bytes", "h264"]
+    time_rule: TimeRule
+    doc: str
+
+    def shape(self, height: int, width: int) -> tuple[int, ...]:
+        """Array shape of one frame."""
+        return (height, width, self.channels) if self.channels else (height, width)
+
+    def empty(self, height: int, width: int) -> np.ndarray:
+        """A frame of nothing."""
+        return np.full(self.shape(height, width), self.fill, np.dtype(self.dtype))
+
+
+LAYERS: dict[str, Layer] = {
+    layer.name: layer
+    for layer in (
+        Layer("rgb", "uint8", 3, 0, "1", "h264", "linear", "colour, sRGB"),
+        Layer("depth", "float32", 0, float("inf"), "m", "bits_xor", "nearest",
+              "planar depth along the camera's z axis; +inf where nothing is hit"),
+        Layer("ids", "uint16", 0, 0, "1", "bits_xor", "nearest",
+              "instance of the nearest opaque surface (seen through glass); 0 is background"),
+        Layer("glass_ids", "uint16", 0, 0, "1", "bits_xor", "nearest",
+              "instance of the nearest glass surface in front of `ids`; 0 is none"),
+        Layer("normals", "float32", 3, 0.0, "1", "bytes", "nearest",
+              "unit surface normal in the world frame; zero where nothing is hit"),
+        Layer("shadow_ids", "uint16", 0, 0, "1", "bits_xor", "nearest",
+              "instance that keeps the sun off this sunward surface; 0 is lit or turned away"),
+        Layer("flow", "float32", 2, float("nan"), "px", "bytes", "never",
+              "forward displacement to the next frame; NaN where it has no target"),
+    )
+}  # fmt: skip
+
+RENDERED = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids")
+
+
+def layers_of(names: str | tuple[str, ...] | list[str]) -> tuple[Layer, ...]:
+    """Rows of layers by name ("rgb,depth" or a sequence).
+
+    Raises:
+        ValueError: an unknown layer, naming the known ones.
+    """
+    wanted = [n for n in names.split(",") if n] if isinstance(names, str) else list(names)
+    unknown = [n for n in wanted if n not in LAYERS]
+    if unknown:
+        raise ValueError(f"unknown layer {unknown[0]!r}: choose from {', '.join(LAYERS)}")
+    return tuple(LAYERS[n] for n in dict.fromkeys(wanted))

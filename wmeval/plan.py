@@ -1,0 +1,94 @@
+"""ActionPlan: semantic actions on physical time, as a card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, JsonValue, model_validator
+
+from wmeval.clock import exact
+from wmeval.scene import Card
+
+Seconds = str | int | float
+
+
+class PlanSegment(Card):
+    """Channels held at constant values over [start, end) [s]; a later segment overrides.
+
+    Attributes:
+        start, end: exact times ("0.2", "1/5", 3).
+        values: channel name to value in [-1, 1].
+    """
+
+    start: Seconds
+    end: Seconds
+    values: dict[str, float]
+
+    @model_validator(mode="after")
+    def _check(self) -> PlanSegment:
+        if not 0 <= exact(self.start) < exact(self.end):
+            raise ValueError(f"segment [{self.start}, {self.end}) is empty or starts before 0")
+        for channel, value in self.values.items():
+            if not -1 <= value <= 1:
+                raise ValueError(f"{channel} = {value} is outside [-1, 1]")
+        return self
+
+
+class ActionPlan(Card):
+    """What is done to a scene, and why.
+
+    Attributes:
+        name: key within its scene.
+        scene: environment id that it is made for.
+        dimensions: evaluation dimensions that it serves.
+        doc: what it is designed to elicit.
+        duration: length [s].
+        segments: piecewise constant channels; what no segment sets is 0.
+        reset_options: `env.reset(options=...)` that go with it.
+        prompt: what a text-conditioned candidate is told.
+        negative_prompt: what it is told to avoid.
+    """
+
+    name: str
+    scene: str
+    dimensions: tuple[str, ...]
+    doc: str
+    duration: Seconds
+    segments: tuple[PlanSegment, ...]
+    reset_options: dict[str, JsonValue] = Field(default_factory=dict)
+    prompt: str
+    negative_prompt: str
+
+    def value_at(self, time: Fraction, channels: tuple[str, ...]) -> tuple[float, ...]:
+        """Channel values in force at an exact time [s]."""
+        values = dict.fromkeys(channels, 0.0)
+        for segment in self.segments:
+            if exact(segment.start) <= time < exact(segment.end):
+                values.update(segment.values)
+        return tuple(values[c] for c in channels)
+
+    def actions(self, channels: tuple[str, ...], control_period: Fraction) -> NDArray[np.float64]:
+        """Actions (T, C): action i holds the values in force at i Ta, T = ceil(duration / Ta).
+
+        Raises:
+            ValueError: the plan sets a channel that the scene does not have.
+        """
+        for segment in self.segments:
+            unknown = set(segment.values) - set(channels)
+            if unknown:
+                raise ValueError(
+                    f"plan {self.name!r} sets {sorted(unknown)[0]!r}; "
+                    f"{self.scene} has the channels {', '.join(channels)}"
+                )
+        count = -(-exact(self.duration) // control_period)
+        rows = [self.value_at(i * control_period, channels) for i in range(int(count))]
+        return np.array(rows, np.float64).reshape(int(count), len(channels))
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> ActionPlan:
+        """Validate a parsed card."""
+        return cls.model_validate(document)

@@ -1,0 +1,309 @@
+"""The Scene: what a world is made of, for any engine and any renderer.
+
+Frozen pydantic models with an exact JSON round trip; unknown keys are refused. A Scene never
+changes: what appears and vanishes is a fixed pool of slots whose ``active`` flag lives in the
+state. Meshes travel beside the Scene in a mapping from content hash to `MeshData`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Vec3 = tuple[float, float, float]
+Quat = tuple[float, float, float, float]
+Color = tuple[float, float, float]
+IDENTITY: Quat = (1.0, 0.0, 0.0, 0.0)
+
+STATIC, KINEMATIC, DYNAMIC = 0, 1, 2
+MOTIONS = ("static", "kinematic", "dynamic")
+
+
+class Card(BaseModel):
+    """Base of everything that is read from JSON or YAML: frozen, finite, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshData:
+    """A triangle mesh in its body's frame.
+
+    Attributes:
+        vertices: (V, 3) float32 [m].
+        triangles: (F, 3) uint32, counter-clockwise seen from outside.
+        normals: (V, 3) float32, unit.
+        uv: (V, 2) float32 texture coordinates.
+    """
+
+    vertices: NDArray[np.float32]
+    triangles: NDArray[np.uint32]
+    normals: NDArray[np.float32]
+    uv: NDArray[np.float32]
+
+    def content_hash(self) -> str:
+        """Sha256 over shapes and bytes of the four arrays."""
+        digest = hashlib.sha256()
+        for array in (self.vertices, self.triangles, self.normals, self.uv):
+            digest.update(str((array.dtype.str, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+Meshes = Mapping[str, MeshData]
+
+
+# --- shapes (all centred on their own frame) ----------------------------------------------------
+
+
+class Sphere(Card):
+    """A ball; ``radius`` [m]."""
+
+    kind: Literal["sphere"] = "sphere"
+    radius: float = Field(gt=0)
+
+
+class Box(Card):
+    """A box with ``half_extents`` [m]; ``bevel`` [m] rounds the edges of the picture only."""
+
+    kind: Literal["box"] = "box"
+    half_extents: Vec3
+    bevel: float = Field(default=0.0, ge=0)
+
+
+class Cylinder(Card):
+    """A cylinder about z; ``radius`` and full ``height`` [m]."""
+
+    kind: Literal["cylinder"] = "cylinder"
+    radius: float = Field(gt=0)
+    height: float = Field(gt=0)
+
+
+class Mesh(Card):
+    """A mesh by content hash; collides as its convex hull unless ``convex`` is false (static only)."""
+
+    kind: Literal["mesh"] = "mesh"
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    convex: bool = True
+
+
+Shape = Annotated[Sphere | Box | Cylinder | Mesh, Field(discriminator="kind")]
+
+
+# --- look ---------------------------------------------------------------------------------------
+
+
+class Texture(Card):
+    """A texture by the name of its builder in `wmeval.assets.textures`, baked on first use.
+
+    Attributes:
+        builder: row of the table of builders.
+        colors: colours the pattern is made of, linear RGB in [0, 1].
+        repeat: pattern repeats across the unit square of texture coordinates.
+        seed: seed of the pattern's noise.
+    """
+
+    builder: str
+    colors: tuple[Color, ...] = Field(min_length=1)
+    repeat: float = Field(default=1.0, gt=0)
+    seed: int = Field(default=0, ge=0)
+
+
+class Material(Card):
+    """Look of a surface.
+
+    Attributes:
+        name: key that visuals refer to.
+        texture: base colour; no surface goes without one, since flow estimators fail on flat colour.
+        roughness: 0 mirror-smooth to 1 chalk.
+        specular: dielectric highlight strength in [0, 1].
+        mirror: fraction of the scene's reflection shown (chrome: close to 1).
+        opacity: below 1 it is glass: shown in ``glass_ids``, seen through by the other labels.
+        ior: refractive index of glass.
+        uv_m: metres of surface per unit of texture coordinates; None uses the mesh's own 0..1.
+    """
+
+    name: str
+    texture: Texture
+    roughness: float = Field(default=0.6, ge=0, le=1)
+    specular: float = Field(default=0.3, ge=0, le=1)
+    mirror: float = Field(default=0.0, ge=0, le=1)
+    opacity: float = Field(default=1.0, gt=0, le=1)
+    ior: float = Field(default=1.5, ge=1)
+    uv_m: float | None = Field(default=None, gt=0)
+
+
+class Visual(Card):
+    """A piece of a body's look: shape, material, pose in the body's frame."""
+
+    shape: Shape
+    material: str
+    position: Vec3 = (0.0, 0.0, 0.0)
+    quaternion_wxyz: Quat = IDENTITY
+
+
+class Collision(Card):
+    """A piece of a body's collision geometry, with its pose in the body's frame."""
+
+    shape: Shape
+    position: Vec3 = (0.0, 0.0, 0.0)
+    quaternion_wxyz: Quat = IDENTITY
+
+
+# --- content ------------------------------------------------------------------------------------
+
+
+class Body(Card):
+    """A rigid body.
+
+    Attributes:
+        name: unique in the scene.
+        role: what the body is to the task ("player", "domino", ...); metrics select by it.
+        motion: static | kinematic | dynamic at t = 0. A kinematic body with a mass may be released.
+        instance: id in label layers, 1..65535, unique; 0 keeps the body out of the labels.
+        mass: [kg]; the inertia follows from the collision shapes at uniform density.
+        friction: the pair value is the PRODUCT of the two bodies' values.
+        restitution: the pair value is the PRODUCT of the two bodies' values.
+        rolling_friction: [m], lever arm of rolling resistance.
+        linear_damping, angular_damping: fraction of velocity lost per second.
+        position, quaternion_wxyz, linear_velocity, angular_velocity: at t = 0, world frame, SI.
+        active: false leaves the slot empty at t = 0.
+    """
+
+    name: str = Field(min_length=1)
+    role: str
+    motion: Literal["static", "kinematic", "dynamic"]
+    instance: int = Field(ge=0, le=65535)
+    collision: tuple[Collision, ...] = ()
+    visuals: tuple[Visual, ...] = ()
+    mass: float = Field(default=0.0, ge=0)
+    friction: float = Field(default=1.0, ge=0)
+    restitution: float = Field(default=0.0, ge=0, le=1)
+    rolling_friction: float = Field(default=0.0, ge=0)
+    linear_damping: float = Field(default=0.0, ge=0, le=1)
+    angular_damping: float = Field(default=0.0, ge=0, le=1)
+    position: Vec3 = (0.0, 0.0, 0.0)
+    quaternion_wxyz: Quat = IDENTITY
+    linear_velocity: Vec3 = (0.0, 0.0, 0.0)
+    angular_velocity: Vec3 = (0.0, 0.0, 0.0)
+    active: bool = True
+
+    @model_validator(mode="after")
+    def _check(self) -> Body:
+        if self.motion == "dynamic" and self.mass <= 0:
+            raise ValueError(f"body {self.name!r} is dynamic: give it a mass > 0 kg")
+        norm = sum(c * c for c in self.quaternion_wxyz)
+        if abs(norm - 1) > 1e-6:
+            raise ValueError(f"body {self.name!r}: quaternion_wxyz has |q|^2 = {norm:.6g}, not 1")
+        return self
+
+
+class Sun(Card):
+    """A distant light.
+
+    Attributes:
+        direction: unit vector along which the light travels (downwards: z < 0), world frame.
+        color: linear RGB.
+        strength: radiance relative to the sky.
+        softness: width of the shadow's edge as an angle [rad] (the real sun: 0.0093).
+    """
+
+    direction: Vec3
+    color: Color = (1.0, 0.96, 0.9)
+    strength: float = Field(default=2.5, ge=0)
+    softness: float = Field(default=0.02, ge=0)
+
+
+class Sky(Card):
+    """A graded sky, also the ambient light: linear RGB at zenith, horizon and below the ground."""
+
+    zenith: Color = (0.16, 0.34, 0.72)
+    horizon: Color = (0.62, 0.74, 0.88)
+    ground: Color = (0.22, 0.21, 0.2)
+    strength: float = Field(default=1.0, ge=0)
+    clouds: float = Field(default=0.35, ge=0, le=1)
+
+
+class Camera(Card):
+    """A camera at t = 0; a driver may move it.
+
+    Attributes:
+        name: key of ``options={"view": name}``.
+        position, target: eye and looked-at point [m].
+        fov_y_deg: vertical field of view [deg].
+        near, far: clip planes [m].
+    """
+
+    name: str
+    position: Vec3
+    target: Vec3
+    fov_y_deg: float = Field(default=45.0, gt=0, lt=180)
+    near: float = Field(default=0.1, gt=0)
+    far: float = Field(default=200.0, gt=0)
+
+
+class Scene(Card):
+    """Bodies, light and cameras of one world at t = 0."""
+
+    name: str
+    gravity: Vec3 = (0.0, 0.0, -9.81)
+    bodies: tuple[Body, ...]
+    materials: tuple[Material, ...]
+    cameras: tuple[Camera, ...] = Field(min_length=1)
+    sun: Sun
+    sky: Sky = Sky()
+
+    @model_validator(mode="after")
+    def _check(self) -> Scene:
+        for what, keys in (
+            ("body name", [b.name for b in self.bodies]),
+            ("instance", [b.instance for b in self.bodies if b.instance]),
+            ("material", [m.name for m in self.materials]),
+            ("camera", [c.name for c in self.cameras]),
+        ):
+            twice = {k for k in keys if keys.count(k) > 1}
+            if twice:
+                raise ValueError(
+                    f"scene {self.name!r}: {what} {sorted(map(str, twice))[0]!r} twice"
+                )
+        known = {m.name for m in self.materials}
+        for body in self.bodies:
+            for visual in body.visuals:
+                if visual.material not in known:
+                    raise ValueError(f"body {body.name!r}: no material {visual.material!r}")
+        return self
+
+    def index(self, name: str) -> int:
+        """Position of a body in ``bodies``.
+
+        Raises:
+            KeyError: no such body.
+        """
+        for i, body in enumerate(self.bodies):
+            if body.name == name:
+                return i
+        raise KeyError(f"scene {self.name!r} has no body {name!r}")
+
+    def indices(self, role: str) -> tuple[int, ...]:
+        """Positions of all bodies with a role."""
+        return tuple(i for i, body in enumerate(self.bodies) if body.role == role)
+
+    def with_bodies(self, **changes: Mapping[str, object]) -> Scene:
+        """A copy in which named bodies have fields replaced (validated anew)."""
+        for name in changes:
+            self.index(name)
+        bodies = tuple(
+            Body.model_validate({**body.model_dump(), **changes.get(body.name, {})})
+            for body in self.bodies
+        )
+        return self.model_copy(update={"bodies": bodies})
+
+    def content_hash(self) -> str:
+        """Sha256 of the canonical JSON."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
