@@ -1,9 +1,9 @@
 """Exact arithmetic of time and of pairing: fractions, never accumulated floats.
 
-A reference world advances in substeps of ``dt``; an agent acts every control period ``Ta``. State k
-is the state after k substeps, at t = k dt; t = 0 is the seed frame in both worlds. A candidate makes
-``fps`` frames a second and takes one control per ``frames_per_action`` frames (its stride s); a
-block b is frames ``b s + 1 ... (b + 1) s`` and spans the time [b S, (b + 1) S), S = s / fps.
+A reference world advances in substeps of ``dt``; an agent acts every control period ``Ta``.
+State k is the state after k substeps, at t = k dt; t = 0 is the seed frame in both worlds. A
+candidate makes ``fps`` frames a second and takes one control per ``frames_per_action`` frames (its
+stride s); a block b is frames ``b s + 1 ... (b + 1) s`` and spans [b S, (b + 1) S), S = s / fps.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 GRAVITY_MPS2 = 9.81
 _P_SWAP = (0, 2, 1)
-# Rows of a Unity camera (x right, y up, z forward) in the OpenCV camera (x right, y down, z forward).
+# A Unity camera is x right, y up, z forward; an OpenCV camera is x right, y down, z forward.
 _FLIP_Y = np.diag([1.0, -1.0, 1.0])
 _P_MATRIX = np.array([[1.0, 0, 0], [0, 0, 1], [0, 1, 0]])
 
@@ -45,7 +45,8 @@ def quaternion_multiply(a: Array, b: Array) -> Array:
 
 def quaternion_conjugate(q: Array) -> Array:
     """Conjugate (inverse of a unit quaternion), shape (..., 4)."""
-    return np.asarray(q, np.float64) * np.array([1.0, -1.0, -1.0, -1.0])
+    out: Array = np.asarray(q, np.float64) * np.array([1.0, -1.0, -1.0, -1.0])
+    return out
 
 
 def quaternion_to_matrix(q: Array) -> Array:
@@ -62,7 +63,7 @@ def quaternion_to_matrix(q: Array) -> Array:
 def matrix_to_quaternion(matrix: Array) -> Array:
     """Unit ``wxyz`` quaternion (4,) with w >= 0 of one rotation matrix (3, 3)."""
     m = np.asarray(matrix, np.float64)
-    # The largest of the four squared components is found first, so no division is by a small number.
+    # The largest of the four squared components first: no division is by a small number.
     squares = np.array(
         [
             1 + m[0, 0] + m[1, 1] + m[2, 2],
@@ -105,12 +106,14 @@ def tilt_angle(q: Array) -> Array:
 
 def to_unity_vector(v: Array) -> Array:
     """Polar vectors (position, velocity, force), shape (..., 3). Its own inverse."""
-    return np.asarray(v)[..., _P_SWAP]
+    out: Array = np.asarray(v)[..., _P_SWAP]
+    return out
 
 
 def to_unity_axial(v: Array) -> Array:
     """Axial vectors (angular velocity, torque), shape (..., 3): ``det(P) P v``. Its own inverse."""
-    return -np.asarray(v)[..., _P_SWAP]
+    out: Array = -np.asarray(v)[..., _P_SWAP]
+    return out
 
 
 def to_unity_quaternion(q_wxyz: Array) -> Array:
@@ -140,12 +143,13 @@ def unity_euler_degrees(q_wxyz: Array) -> Array:
     angle_y = np.where(locked, locked_y, free_y)
     angle_z = np.where(locked, 0.0, free_z)
     degrees = np.degrees(np.stack([angle_x, angle_y, angle_z], axis=-1))
-    return (degrees + 180.0) % 360.0 - 180.0
+    out: Array = (degrees + 180.0) % 360.0 - 180.0
+    return out
 
 
 def unity_camera_euler_degrees(T_world_camera: Array) -> Array:
     """Unity Euler angles (3,) [deg] of an OpenCV camera pose (4, 4)."""
-    # Unity's camera axes are x right, y up, z forward; both frames are left-handed after P and FLIP.
+    # P makes the world left-handed and FLIP_Y the camera: the product is a rotation again.
     rotation = _P_MATRIX @ np.asarray(T_world_camera)[:3, :3] @ _FLIP_Y
     sin_x = float(np.clip(-rotation[1, 2], -1.0, 1.0))
     if abs(sin_x) > 1 - 1e-12:
@@ -156,7 +160,8 @@ def unity_camera_euler_degrees(T_world_camera: Array) -> Array:
             math.atan2(rotation[0, 2], rotation[2, 2]),
             math.atan2(rotation[1, 0], rotation[1, 1]),
         )
-    return (np.degrees(np.array(angles)) + 180.0) % 360.0 - 180.0
+    out: Array = (np.degrees(np.array(angles)) + 180.0) % 360.0 - 180.0
+    return out
 
 
 # --- cameras ------------------------------------------------------------------------------------
@@ -211,7 +216,8 @@ def unproject(pixels: Array, depth: Array, K: Array, T_world_camera: Array) -> A
     depth = np.asarray(depth, np.float64)
     rays = (np.asarray(pixels, np.float64) - K[:2, 2]) / np.array([K[0, 0], K[1, 1]])
     local = np.concatenate([rays * depth[..., None], depth[..., None]], axis=-1)
-    return local @ T[:3, :3].T + T[:3, 3]
+    out: Array = local @ T[:3, :3].T + T[:3, 3]
+    return out
 
 
 def pixel_grid(width: int, height: int) -> Array:

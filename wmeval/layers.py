@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 TimeRule = Literal["never", "nearest", "linear"]
 
@@ -39,7 +40,7 @@ class Layer:
         """Array shape of one frame."""
         return (height, width, self.channels) if self.channels else (height, width)
 
-    def empty(self, height: int, width: int) -> np.ndarray:
+    def empty(self, height: int, width: int) -> NDArray[Any]:
         """A frame of nothing."""
         return np.full(self.shape(height, width), self.fill, np.dtype(self.dtype))
 

@@ -50,8 +50,8 @@ class FieldSpec:
 
 _ROWS: tuple[tuple[str, str, str, str, str, bool], ...] = (
     # path, dtype, dims, unit, doc, optional
-    ("state/substep", "int64", "state", "1", "substeps done before this state; t = substep dt", False),
-    ("state/position", "float64", "state body 3", "m", "body frame origin (its centre of mass)", False),
+    ("state/substep", "int64", "state", "1", "substeps done; t = substep dt", False),
+    ("state/position", "float64", "state body 3", "m", "centre of mass", False),
     ("state/quaternion_wxyz", "float64", "state body 4", "1", "body to world rotation", False),
     ("state/linear_velocity", "float64", "state body 3", "m/s", "of the centre of mass", False),
     ("state/angular_velocity", "float64", "state body 3", "rad/s", "in the world frame", False),
@@ -79,7 +79,7 @@ _ROWS: tuple[tuple[str, str, str, str, str, bool], ...] = (
     ("step/reward", "float64", "step", "1", "reward", False),
     ("step/terminated", "bool", "step", "1", "physical end", False),
     ("step/truncated", "bool", "step", "1", "step limit", False),
-    ("step/observation", "float32", "control observation", "1", "the environment's flat vector", False),
+    ("step/observation", "float32", "control observation", "1", "flat vector", False),
     ("frame/state_index", "int64", "frame", "1", "row of state/* that a frame shows", True),
     ("frame/time", "float64", "frame", "s", "time of a frame on its own grid", True),
     ("frame/K", "float64", "frame 3 3", "px", "intrinsics at the recorded size", True),
@@ -144,7 +144,7 @@ class StateLog:
     @property
     def times(self) -> F8:
         """Times of the states [s], (N,); each is the correctly rounded k dt."""
-        # One rounding: k * numerator is exact in float64 for every run that ends within the century.
+        # One rounding: k * numerator is exact in float64 (below 2^53).
         return self.substep * float(self.dt.numerator) / float(self.dt.denominator)
 
     def body(self, name: str) -> int:
@@ -270,7 +270,7 @@ Events = tuple[Event, ...]
 
 @dataclass(frozen=True, eq=False)
 class CameraLog:
-    """Camera poses at the states of a StateLog; ``fov_y`` (N, C), ``T_world_camera`` (N, C, 4, 4)."""
+    """Cameras at the states of a StateLog: ``fov_y`` (N, C), ``T_world_camera`` (N, C, 4, 4)."""
 
     names: tuple[str, ...]
     fov_y: F8

@@ -8,6 +8,7 @@ state. Meshes travel beside the Scene in a mapping from content hash to `MeshDat
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -86,7 +87,7 @@ class Cylinder(Card):
 
 
 class Mesh(Card):
-    """A mesh by content hash; collides as its convex hull unless ``convex`` is false (static only)."""
+    """A mesh by content hash; its convex hull collides unless ``convex`` is false (static only)."""
 
     kind: Literal["mesh"] = "mesh"
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -120,7 +121,7 @@ class Material(Card):
 
     Attributes:
         name: key that visuals refer to.
-        texture: base colour; no surface goes without one, since flow estimators fail on flat colour.
+        texture: base colour; every surface has one, since flow estimators fail on flat colour.
         roughness: 0 mirror-smooth to 1 chalk.
         specular: dielectric highlight strength in [0, 1].
         mirror: fraction of the scene's reflection shown (chrome: close to 1).
@@ -267,11 +268,9 @@ class Scene(Card):
             ("material", [m.name for m in self.materials]),
             ("camera", [c.name for c in self.cameras]),
         ):
-            twice = {k for k in keys if keys.count(k) > 1}
+            twice = [k for k, n in Counter(map(str, keys)).items() if n > 1]
             if twice:
-                raise ValueError(
-                    f"scene {self.name!r}: {what} {sorted(map(str, twice))[0]!r} twice"
-                )
+                raise ValueError(f"scene {self.name!r}: {what} {twice[0]!r} twice")
         known = {m.name for m in self.materials}
         for body in self.bodies:
             for visual in body.visuals:

@@ -1,1 +1,1 @@
-"""assets"""
+"""What things are: mesh and texture builders."""

@@ -1,1 +1,1 @@
-"""datasets"""
+"""What lies on disk."""

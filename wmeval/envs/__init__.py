@@ -1,1 +1,1 @@
-"""envs"""
+"""What an agent sees."""

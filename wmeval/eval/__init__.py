@@ -1,1 +1,1 @@
-"""eval"""
+"""Comparison of worlds."""

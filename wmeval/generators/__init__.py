@@ -1,1 +1,1 @@
-"""generators"""
+"""Makers of many."""

@@ -1,1 +1,1 @@
-"""jobs"""
+"""How work is run."""

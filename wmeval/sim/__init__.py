@@ -1,1 +1,1 @@
-"""sim"""
+"""How worlds move and look."""

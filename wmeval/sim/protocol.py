@@ -2,8 +2,8 @@
 
 An **Engine** knows physics only. A **Driver** is everything that changes a scene over time; it is
 named by a `DriverSpec` (plain data), so that a worker process can rebuild it. Engines run the
-drivers inside `Engine.advance`, once per substep, through the narrow `SubstepView`: forces, releases
-and follow cameras cost a few calls there and nothing crosses a process boundary.
+drivers inside `Engine.advance`, once per substep, through the narrow `SubstepView`: forces,
+releases and follow cameras cost a few calls there and nothing crosses a process boundary.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""sim/drivers"""
+"""drivers."""

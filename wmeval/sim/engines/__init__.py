@@ -1,1 +1,1 @@
-"""sim/engines"""
+"""engines."""

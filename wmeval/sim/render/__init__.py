@@ -1,1 +1,1 @@
-"""sim/render"""
+"""render."""
