@@ -1,0 +1,122 @@
+"""What is installed, which GL driver draws, which engines run, and what mends each absence."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["ok", "missing", "broken"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's table.
+
+    Attributes:
+        part: what was looked at.
+        status: ok, missing or broken.
+        needed: the product's main job cannot do without it.
+        detail: version, driver or reason.
+        mend: command that mends it; empty when it is ok.
+    """
+
+    part: str
+    status: Status
+    needed: bool
+    detail: str
+    mend: str = ""
+
+
+# distribution, needed, extra that brings it
+_PACKAGES: tuple[tuple[str, bool, str], ...] = (
+    ("numpy", True, ""),
+    ("scipy", True, ""),
+    ("gymnasium", True, ""),
+    ("pybullet", True, ""),
+    ("moderngl", True, ""),
+    ("trimesh", True, ""),
+    ("opencv-python", True, ""),
+    ("h5py", True, ""),
+    ("zarr", True, ""),
+    ("av", True, ""),
+    ("pydantic", True, ""),
+    ("matplotlib", True, ""),
+    ("dtaidistance", False, "metrics"),
+)
+
+# Run in processes of their own, so that a broken driver or library cannot take the doctor along.
+_DRIVER_PROBE = (
+    "import moderngl; c = moderngl.create_context(standalone=True, backend='egl', require=330);"
+    "print(c.info['GL_RENDERER'], '| GL', c.info['GL_VERSION'])"
+)
+_CODEC_PROBE = (
+    "import av; av.CodecContext.create('libx264', 'w'); print('PyAV', av.__version__, 'libx264')"
+)
+_ENGINE_PROBE = (
+    "import sys; from wmeval.sim.engines import make_engine; i = make_engine(sys.argv[1]).info;"
+    "print(i.name, i.version, '|', ', '.join(i.body_kinds), '| deterministic' * i.deterministic)"
+)
+
+
+def _probe(code: str, *args: str, timeout: float = 60.0) -> tuple[bool, str]:
+    """Run Python code in a fresh interpreter: (worked, last line of its output or error)."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *args],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"no answer in {timeout:.0f} s"
+    lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
+    return done.returncode == 0, lines[-1] if lines else f"exit code {done.returncode}"
+
+
+def _package(name: str, needed: bool, extra: str) -> Finding:
+    try:
+        return Finding(name, "ok", needed, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        source = f"pip install 'wmeval[{extra}]'" if extra else "make setup"
+        return Finding(name, "missing", needed, "not installed", source)
+
+
+def _probed(part: str, needed: bool, code: str, mend: str, *args: str) -> Finding:
+    worked, line = _probe(code, *args)
+    return Finding(part, "ok" if worked else "broken", needed, line, "" if worked else mend)
+
+
+def diagnose() -> tuple[Finding, ...]:
+    """Look at every part once.
+
+    Returns:
+        One finding per part, needed ones first within their kind.
+    """
+    from wmeval.sim.engines import ENGINES
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    checks: list[Callable[[], Finding]] = [
+        lambda: Finding("python", "ok", True, version),
+        lambda: Finding("cores", "ok", True, str(len(os.sched_getaffinity(0)))),
+        *(lambda row=row: _package(*row) for row in _PACKAGES),  # type: ignore[misc]
+        lambda: _probed(
+            "GL driver (EGL)",
+            True,
+            _DRIVER_PROBE,
+            "apt-get install -y libegl1 libegl-mesa0 libgl1-mesa-dri",
+        ),
+        lambda: _probed("video codec", True, _CODEC_PROBE, "pip install --force-reinstall av"),
+        *(
+            lambda name=name: _probed(  # type: ignore[misc]
+                f"engine {name}", name == "bullet", _ENGINE_PROBE, "make setup", name
+            )
+            for name in ENGINES
+        ),
+    ]
+    return tuple(check() for check in checks)
