@@ -82,6 +82,7 @@ _ROWS: tuple[tuple[str, str, str, str, str, bool], ...] = (
     ("step/observation", "float32", "control observation", "1", "flat vector", False),
     ("frame/state_index", "int64", "frame", "1", "row of state/* that a frame shows", True),
     ("frame/time", "float64", "frame", "s", "time of a frame on its own grid", True),
+    ("frame/time_exact", "int64", "frame 2", "s", "the same time: numerator, denominator", True),
     ("frame/K", "float64", "frame 3 3", "px", "intrinsics at the recorded size", True),
 )  # fmt: skip
 
