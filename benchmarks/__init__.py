@@ -1,0 +1,1 @@
+"""Ratios to the bare engine, renderer and disk, measured in one run."""

@@ -1,0 +1,53 @@
+"""Run every benchmark once and write one JSON file: ``python -m benchmarks --out FILE``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MODULES = ("startup", "physics", "environment", "raster", "storage", "http")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    model = next(
+        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+         if line.startswith("model name")),
+        platform.processor(),
+    )  # fmt: skip
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "commit": commit,
+    }
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/latest.json"))
+    parser.add_argument("--only", nargs="*", choices=MODULES, default=list(MODULES))
+    args = parser.parse_args()
+    results: dict[str, Any] = {"machine": machine()}
+    for name in args.only:
+        began = time.perf_counter()
+        results[name] = importlib.import_module(f"benchmarks.{name}").measure()
+        print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        print(json.dumps({name: results[name]}, indent=2))
+    args.out.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Write docs/generated/*.md from the code's own tables and docstrings, and copy the root pages."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+OUT = HERE / "generated"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(c).replace("|", "\\|") for c in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def environments() -> str:
+    """One section per environment: its class docstring is its page."""
+    from wmeval.envs import ENVIRONMENTS
+
+    parts = ["# Environments\n"]
+    for row in ENVIRONMENTS.values():
+        module, name = row.entry_point.split(":")
+        cls = getattr(importlib.import_module(module), name)
+        text = inspect.cleandoc(cls.__doc__ or "")
+        text = re.sub(r"^(#+) ", lambda m: "#" * (len(m[1]) + 1) + " ", text, flags=re.M)
+        parts.append(f"## {row.id}\n\n{text}\n")
+    return "\n".join(parts)
+
+
+def plans() -> str:
+    """Every plan card."""
+    from wmeval.envs import ENVIRONMENTS
+    from wmeval.envs.plans import load_plan, plans_of
+
+    parts = ["# Action plans\n"]
+    for env_id in ENVIRONMENTS:
+        rows = []
+        for name in plans_of(env_id):
+            plan = load_plan(env_id, name)
+            rows.append((f"`{name}`", f"{plan.duration} s", ", ".join(plan.dimensions), plan.doc))
+        parts += [f"## {env_id}\n", table(("plan", "length", "dimensions", "what it elicits"), rows)]
+    return "\n".join(parts)
+
+
+def records() -> str:
+    """The table of fields and the table of layers."""
+    from wmeval.layers import LAYERS
+    from wmeval.records import FIELDS
+
+    fields = [
+        (f"`{f.path}`", f.dtype, " × ".join(f.dims), f.unit, f.doc + (" (optional)" * f.optional))
+        for f in FIELDS.values()
+    ]
+    layers = [
+        (f"`{x.name}`", x.dtype, x.channels or 1, x.fill, x.unit, x.time_rule, x.doc)
+        for x in LAYERS.values()
+    ]
+    return (
+        "# Records and layers\n\n## Arrays of a rollout\n\n"
+        + table(("path", "type", "dimensions", "unit", "meaning"), fields)
+        + "\n## Picture layers\n\n"
+        + table(("layer", "type", "channels", "fill", "unit", "between frames", "meaning"), layers)
+    )
+
+
+def metrics() -> str:
+    """The table of metrics."""
+    from wmeval.eval.metrics import METRICS
+
+    rows = [
+        (f"`{m.name}`", m.unit, m.direction, m.dimension, m.nan_rule, m.source)
+        for m in METRICS.values()
+    ]
+    return "# Metrics\n\nEach is reported on its own; there is no composite score.\n\n" + table(
+        ("metric", "unit", "better", "dimension", "when it is not a number", "source"), rows
+    )
+
+
+def commands() -> str:
+    """The command's own help, as Markdown."""
+    import typer.main
+    from wmeval.cli import app
+
+    def section(command: Any, path: str) -> list[str]:
+        import click
+
+        out = [f"## `{path}`\n", inspect.cleandoc(command.help or "") + "\n"]
+        rows = []
+        for param in command.params:
+            if param.name == "help":
+                continue
+            names = ", ".join(f"`{o}`" for o in param.opts) if param.opts else f"`{param.name}`"
+            note = getattr(param, "help", None) or ""
+            rows.append((names, note))
+        if rows:
+            out.append(table(("argument or option", "meaning"), rows))
+        if isinstance(command, click.Group):
+            for name, child in command.commands.items():
+                out += section(child, f"{path} {name}")
+        return out
+
+    return "# Commands\n\n" + "\n".join(section(typer.main.get_command(app), "wmeval"))
+
+
+PAGES = {
+    "environments": environments,
+    "plans": plans,
+    "records": records,
+    "metrics": metrics,
+    "commands": commands,
+}
+
+
+def main() -> None:
+    """Build every page."""
+    OUT.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (OUT / f"{name}.md").write_text(page())
+    for source, target in (("CONTRIBUTING.md", "contributing.md"), ("CHANGELOG.md", "changelog.md")):
+        shutil.copy(HERE.parent / source, HERE / target)
+
+
+if __name__ == "__main__":
+    main()

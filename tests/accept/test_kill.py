@@ -1,0 +1,89 @@
+"""Killed at any instant, a command leaves nothing unreadable, and a rerun ends with the same bytes."""
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wmeval.datasets.validate import validate
+
+KILLS = int(os.environ.get("WMEVAL_KILLS", "50"))
+SMALL = ["--size", "64x36", "--max-steps", "45"]
+COMMANDS = {
+    "rollout": ["rollout", "WMEval/BallRoller-v0", "--plan", "forward", "--seed", "3", *SMALL,
+                "--layers", "depth,ids"],
+    "generate": ["generate", "rollouts", "--env", "WMEval/BallRoller-v0", "--policy", "random",
+                 "--episodes", "4", "--workers", "2", *SMALL, "--layers", "ids"],
+    "pair": ["pair", "WMEval/BallRoller-v0", "--candidate", "twin:gravity=0.9", "--plan", "forward",
+             "--scene-seeds", "0:2", *SMALL],
+}  # fmt: skip
+
+
+def start(command, out):
+    argv = [sys.executable, "-m", "wmeval.cli", *command, "--out", str(out)]
+    return subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def finish(command, out):
+    process = start(command, out)
+    output, _ = process.communicate(timeout=280)
+    assert process.returncode == 0, output
+
+
+def kill_group(process):
+    """Kill the command and every worker it started, as a power cut would."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+def visible(folder: Path):
+    """Files under their final names; a temporary one starts with a dot."""
+    return [
+        p
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and not any(x.startswith(".") for x in p.relative_to(folder).parts)
+    ]
+
+
+@pytest.mark.accept
+@pytest.mark.gl
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_kills_lose_nothing(name, tmp_path):
+    command = COMMANDS[name]
+    whole = tmp_path / "whole"
+    began = time.monotonic()
+    finish(command, whole)
+    duration = time.monotonic() - began
+    expected = digests(whole)
+    rng = random.Random(name)
+    interrupted = 0
+    for i in range(KILLS):
+        out = tmp_path / f"run{i}"
+        process = start(command, out)
+        time.sleep(rng.uniform(0.0, duration))
+        interrupted += process.poll() is None
+        kill_group(process)
+        for path in visible(out) if out.exists() else []:
+            if path.suffix in {".h5", ".mp4", ".json", ".yaml"}:
+                assert validate(path) == [], f"kill {i}: {path}"
+        finish(command, out)
+        assert digests(out) == expected, f"kill {i}"
+    # Most instants fall within the run, or the test has tried nothing.
+    assert interrupted > KILLS // 2
