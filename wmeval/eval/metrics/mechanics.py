@@ -41,7 +41,7 @@ def momentum(mass: float, velocity: F8) -> F8:
 
 
 def kinetic_energy(mass: float, velocity: F8) -> F8:
-    """Kinetic energy E = m |v|^2 / 2 of translation (the paper's reading: without spin), shape (...) [J]."""
+    """Kinetic energy E = m |v|^2 / 2 of translation, without spin (as the paper), (...) [J]."""
     out: F8 = 0.5 * mass * np.sum(np.asarray(velocity, np.float64) ** 2, axis=-1)
     return out
 
@@ -104,7 +104,7 @@ def exact_match(quantities: Sequence[Quantity]) -> Score:
 
 
 def relative_errors(quantities: Sequence[Quantity]) -> tuple[list[float], int, int]:
-    """|q^ - q| / |q| of what can be counted; how many are below their floor; how many unmeasured."""
+    """|q^ - q| / |q| of what can be counted; counts of below-floor and unmeasured ones."""
     errors: list[float] = []
     below = unmeasured = 0
     for q in quantities:

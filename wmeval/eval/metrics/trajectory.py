@@ -39,7 +39,8 @@ def jointly_valid(candidate: F8, reference: F8) -> NDArray[np.bool_]:
     a, b = np.asarray(candidate, np.float64), np.asarray(reference, np.float64)
     if a.ndim != 2 or a.shape != b.shape:
         raise ValueError(f"two tracks of one shape (T, D) are wanted; got {a.shape} and {b.shape}")
-    return np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
+    valid: NDArray[np.bool_] = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
+    return valid
 
 
 def final_displacement(candidate: F8, reference: F8) -> float:
