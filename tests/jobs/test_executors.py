@@ -1,0 +1,131 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from wmeval.errors import UserError
+from wmeval.jobs.executors import LocalExecutor
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def process_of(_: int) -> int:
+    return os.getpid()
+
+
+def misbehave(x: int, *, folder: str) -> int:
+    if x == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if x == 2:
+        raise UserError("bad plan")
+    if x == 3:
+        raise RuntimeError("a bug")
+    if x == 4:
+        time.sleep(60)
+    if x == 5:
+        os._exit(7)
+    Path(folder, str(x)).write_text("")
+    return x
+
+
+def lazy_in_reverse(x: int) -> int:
+    time.sleep(0.3 if x == 0 else 0)
+    return x
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_results_come_in_the_order_of_the_items(workers):
+    seen = []
+    outcomes = LocalExecutor(workers=workers).map(
+        lazy_in_reverse, range(5), on_outcome=lambda i, o: seen.append((i, o.value))
+    )
+    assert [o.value for o in outcomes] == list(range(5))
+    assert sorted(seen) == [(i, i) for i in range(5)]
+    assert workers == 0 or seen[-1] == (0, 0)
+
+
+def test_a_crash_a_bug_or_a_hang_costs_one_unit(tmp_path):
+    outcomes = LocalExecutor(workers=2, timeout=5).map(
+        partial(misbehave, folder=str(tmp_path)), range(8)
+    )
+    assert [o.ok for o in outcomes] == [True, False, False, False, False, False, True, True]
+    assert "signal 11" in (outcomes[1].error or "")
+    assert outcomes[2].error == "bad plan"
+    assert outcomes[2].user_fault
+    assert outcomes[3].error == "RuntimeError: a bug"
+    assert "misbehave" in outcomes[3].details
+    assert "no result within 5 s" in (outcomes[4].error or "")
+    assert "exit code 7" in (outcomes[5].error or "")
+    assert sorted(os.listdir(tmp_path)) == ["0", "6", "7"]
+
+
+def test_processes_are_recycled_and_are_not_this_one():
+    outcomes = LocalExecutor(workers=1, recycle=2).map(process_of, range(5))
+    pids = [o.value for o in outcomes]
+    assert len(set(pids)) == 3
+    assert pids[0] == pids[1] != pids[2]
+    assert os.getpid() not in pids
+
+
+def test_what_cannot_be_sent_is_one_failed_unit():
+    outcomes = LocalExecutor(workers=1).map(square, [2, lambda: 0, 3])  # type: ignore[list-item]
+    assert [o.value for o in outcomes] == [4, None, 9]
+    assert "cannot be sent" in (outcomes[1].error or "")
+
+
+def test_nothing_to_do_is_done_at_once():
+    assert LocalExecutor(workers=2).map(square, []) == []
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(UserError, match="workers"):
+        LocalExecutor(workers=-1)
+
+
+ORPHANS = """
+import sys, time, os
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_executors import wait_and_write
+from wmeval.jobs.executors import LocalExecutor
+if __name__ == "__main__":
+    LocalExecutor(workers=1).map(wait_and_write, [sys.argv[1]])
+"""
+
+
+def wait_and_write(folder: str) -> None:
+    Path(folder, "started").write_text(str(os.getpid()))
+    time.sleep(20)
+    Path(folder, "orphan wrote").write_text("")
+
+
+def test_workers_leave_with_a_killed_parent(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(ORPHANS)
+    run = subprocess.Popen([sys.executable, str(script), str(tmp_path), str(Path(__file__).parent)])
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "started").exists() or not (tmp_path / "started").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    worker = int((tmp_path / "started").read_text())
+    run.kill()
+    run.wait()
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{worker}/stat").exists() and "Z" not in _state(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not (tmp_path / "orphan wrote").exists()
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
