@@ -1,0 +1,187 @@
+"""Collision shapes for PyBullet, and exact mass properties of what PyBullet only approximates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wmeval.conventions import Array, quaternion_to_matrix
+from wmeval.errors import UserError
+from wmeval.scene import IDENTITY, Body, Box, Collision, Cylinder, Mesh, Meshes, Sphere
+
+HULL_MARGIN = 1e-3
+CONCAVE_MARGIN = 1e-4
+
+
+@dataclass(frozen=True)
+class BulletShape:
+    """A shape made in a client.
+
+    Attributes:
+        index: PyBullet's number of the shape.
+        margin: collision margin to set [m]; None leaves PyBullet's (inside the primitives).
+        exact_inertia: PyBullet computes the inertia exactly.
+    """
+
+    index: int
+    margin: float | None
+    exact_inertia: bool
+
+
+def make_shape(p: Any, client: int, body: Body, meshes: Meshes) -> BulletShape:
+    """Create the collision shape of a body in a PyBullet client.
+
+    Raises:
+        UserError: a missing mesh, a concave mesh that is not static, or meshes within a compound.
+    """
+    parts = body.collision
+    if len(parts) > 1:
+        return BulletShape(_compound(p, client, body), None, False)
+    part = parts[0]
+    arguments = _arguments(p, body, part, meshes)
+    if not _centred(part):
+        w, x, y, z = part.quaternion_wxyz
+        arguments["collisionFramePosition"] = part.position
+        arguments["collisionFrameOrientation"] = (x, y, z, w)
+    index: int = p.createCollisionShape(physicsClientId=client, **arguments)
+    if index < 0:
+        raise UserError(f"body {body.name!r}: PyBullet refused its {part.shape.kind} shape")
+    margin = None
+    if isinstance(part.shape, Mesh):
+        margin = HULL_MARGIN if part.shape.convex else CONCAVE_MARGIN
+    return BulletShape(index, margin, _centred(part) and not isinstance(part.shape, Mesh))
+
+
+def _centred(part: Collision) -> bool:
+    return part.position == (0.0, 0.0, 0.0) and part.quaternion_wxyz == IDENTITY
+
+
+def _arguments(p: Any, body: Body, part: Collision, meshes: Meshes) -> dict[str, Any]:
+    shape = part.shape
+    if isinstance(shape, Sphere):
+        return {"shapeType": p.GEOM_SPHERE, "radius": shape.radius}
+    if isinstance(shape, Box):
+        return {"shapeType": p.GEOM_BOX, "halfExtents": shape.half_extents}
+    if isinstance(shape, Cylinder):
+        return {"shapeType": p.GEOM_CYLINDER, "radius": shape.radius, "height": shape.height}
+    mesh = meshes.get(shape.sha256)
+    if mesh is None:
+        raise UserError(f"body {body.name!r}: mesh {shape.sha256[:12]}... is not among the meshes")
+    vertices = np.asarray(mesh.vertices, np.float64).tolist()
+    if shape.convex:
+        return {"shapeType": p.GEOM_MESH, "vertices": vertices}
+    if body.motion != "static":
+        raise UserError(
+            f"body {body.name!r} moves, but its mesh is concave: make it static, give the mesh "
+            "convex=true, or build it from several shapes"
+        )
+    return {
+        "shapeType": p.GEOM_MESH,
+        "vertices": vertices,
+        "indices": np.asarray(mesh.triangles, np.int64).ravel().tolist(),
+        "flags": p.GEOM_FORCE_CONCAVE_TRIMESH,
+    }
+
+
+def _compound(p: Any, client: int, body: Body) -> int:
+    kinds, radii, halves, lengths = [], [], [], []
+    for part in body.collision:
+        shape = part.shape
+        if isinstance(shape, Mesh):
+            raise UserError(
+                f"body {body.name!r}: bullet makes compounds of spheres, boxes and cylinders; join "
+                "the meshes into one hull or use primitives"
+            )
+        kinds.append(
+            {"sphere": p.GEOM_SPHERE, "box": p.GEOM_BOX, "cylinder": p.GEOM_CYLINDER}[shape.kind]
+        )
+        radii.append(0.0 if isinstance(shape, Box) else shape.radius)
+        halves.append(shape.half_extents if isinstance(shape, Box) else (0.0, 0.0, 0.0))
+        lengths.append(shape.height if isinstance(shape, Cylinder) else 0.0)
+    orientations = [
+        (x, y, z, w) for w, x, y, z in (part.quaternion_wxyz for part in body.collision)
+    ]
+    index: int = p.createCollisionShapeArray(
+        shapeTypes=kinds,
+        radii=radii,
+        halfExtents=halves,
+        lengths=lengths,
+        collisionFramePositions=[part.position for part in body.collision],
+        collisionFrameOrientations=orientations,
+        physicsClientId=client,
+    )
+    if index < 0:
+        raise UserError(f"body {body.name!r}: PyBullet refused its compound shape")
+    return index
+
+
+# --- mass properties ----------------------------------------------------------------------------
+
+
+def mass_properties(body: Body, meshes: Meshes) -> tuple[float, Array, Array]:
+    """Volume [m^3], centre (3,) [m] and inertia (3, 3) [kg m^2] about it, at uniform density.
+
+    Overlapping parts of a compound count twice.
+    """
+    volumes, centres, tensors = [], [], []
+    for part in body.collision:
+        volume, centre, unit = _unit_inertia(part, body, meshes)
+        rotation = quaternion_to_matrix(np.array(part.quaternion_wxyz))
+        volumes.append(volume)
+        centres.append(np.array(part.position) + rotation @ centre)
+        tensors.append(rotation @ unit @ rotation.T * volume)
+    total = sum(volumes)
+    centre = sum(v * c for v, c in zip(volumes, centres, strict=True)) / total
+    inertia = np.zeros((3, 3))
+    for volume, c, tensor in zip(volumes, centres, tensors, strict=True):
+        d = c - centre
+        inertia += tensor + volume * (d @ d * np.eye(3) - np.outer(d, d))
+    return float(total), np.asarray(centre), inertia * (body.mass / total)
+
+
+def principal_inertia(body: Body, meshes: Meshes) -> tuple[float, float, float]:
+    """Diagonal inertia [kg m^2] in the body's frame.
+
+    Raises:
+        UserError: the body's frame is not its principal frame at its centre of mass.
+    """
+    volume, centre, inertia = mass_properties(body, meshes)
+    size = volume ** (1 / 3)
+    if float(np.abs(centre).max()) > 1e-3 * size:
+        raise UserError(
+            f"body {body.name!r}: the centre of mass of its shapes is at "
+            f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it is at 0"
+        )
+    off = inertia - np.diag(np.diag(inertia))
+    if float(np.abs(off).max()) > 1e-3 * float(np.diag(inertia).max()):
+        raise UserError(
+            f"body {body.name!r}: its shapes are turned against their principal axes of inertia; "
+            "turn the body's frame into them"
+        )
+    ixx, iyy, izz = (float(x) for x in np.diag(inertia))
+    return ixx, iyy, izz
+
+
+def _unit_inertia(part: Collision, body: Body, meshes: Meshes) -> tuple[float, Array, Array]:
+    """Volume, centre and inertia per unit of mass in the part's frame."""
+    shape = part.shape
+    zero = np.zeros(3)
+    if isinstance(shape, Sphere):
+        return 4 / 3 * np.pi * shape.radius**3, zero, np.eye(3) * 0.4 * shape.radius**2
+    if isinstance(shape, Box):
+        x, y, z = (h * h for h in shape.half_extents)
+        volume = 8.0 * float(np.prod(shape.half_extents))
+        return volume, zero, np.diag([y + z, x + z, x + y]) / 3
+    if isinstance(shape, Cylinder):
+        r2, h2 = shape.radius**2, shape.height**2
+        side = (3 * r2 + h2) / 12
+        return np.pi * r2 * shape.height, zero, np.diag([side, side, r2 / 2])
+    import trimesh
+
+    mesh = meshes[shape.sha256]
+    hull = trimesh.Trimesh(mesh.vertices, mesh.triangles).convex_hull
+    hull.density = 1.0
+    tensor = np.asarray(hull.moment_inertia, np.float64) / float(hull.volume)
+    return float(hull.volume), np.asarray(hull.center_mass, np.float64), tensor

@@ -1,0 +1,152 @@
+"""Rows of a running world: what engines share when they write down states and cameras.
+
+An engine reads its bodies into flat Python lists, one row per kept state; arrays are made once per
+`take`, since a numpy call costs as much as several engine calls. Bodies that are not read repeat
+their last known state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.errors import UserError
+from wmeval.records import CameraLog, LightLog, StateLog
+from wmeval.scene import MOTIONS, Scene
+
+Vec = tuple[float, float, float]
+Pose16 = tuple[float, ...]
+ROW_WIDTH = 13
+"""Numbers per body and row: position 3, quaternion xyzw 4, linear 3 and angular velocity 3."""
+
+
+def look_at_row(position: Vec, target: Vec) -> Pose16:
+    """`wmeval.conventions.look_at` with z up as sixteen numbers, row-major, without numpy.
+
+    Raises:
+        UserError: position and target coincide, or the view is vertical.
+    """
+    px, py, pz = position
+    fx, fy, fz = target[0] - px, target[1] - py, target[2] - pz
+    distance = math.sqrt(fx * fx + fy * fy + fz * fz)
+    side = math.sqrt(fx * fx + fy * fy)
+    if distance < 1e-9 or side < 1e-9 * distance:
+        raise UserError(f"camera at {position} has no view of {target}: it must not look along z")
+    fx, fy, fz = fx / distance, fy / distance, fz / distance
+    side /= distance
+    rx, ry = fy / side, -fx / side
+    # down = forward x right (right has no z)
+    dx, dy, dz = -fz * ry, fz * rx, fx * ry - fy * rx
+    return (rx, dx, fx, px, ry, dy, fy, py, 0.0, dz, fz, pz, 0.0, 0.0, 0.0, 1.0)
+
+
+class Rows:
+    """Collects states and camera poses of one world."""
+
+    def __init__(self, scene: Scene, dt: Fraction) -> None:
+        bodies = scene.bodies
+        self._names = tuple(b.name for b in bodies)
+        self._dt = dt
+        count = len(bodies)
+        self._last = np.zeros((count, ROW_WIDTH))
+        for i, body in enumerate(bodies):
+            w, x, y, z = body.quaternion_wxyz
+            self._last[i] = (
+                *body.position,
+                x,
+                y,
+                z,
+                w,
+                *body.linear_velocity,
+                *body.angular_velocity,
+            )
+        self._active = np.array([b.active for b in bodies], bool)
+        self._motion = np.array([MOTIONS.index(b.motion) for b in bodies], np.uint8)
+        self._camera_names = tuple(c.name for c in scene.cameras)
+        self._cameras = [look_at_row(c.position, c.target) for c in scene.cameras]
+        self._fov_y = np.radians([c.fov_y_deg for c in scene.cameras])
+        self._sun_direction = np.array(scene.sun.direction)
+        self._sun_color = np.array(scene.sun.color) * scene.sun.strength
+        self._blocks: list[NDArray[np.float64]] = []
+        self._motions: list[NDArray[np.uint8]] = []
+        self._flat: list[float] = []
+        self._read: Sequence[int] = ()
+        self._substeps: list[int] = []
+        self._poses: list[float] = []
+        self._open_rows = 0
+
+    def begin(self, bodies: Sequence[int]) -> None:
+        """Bodies that every following row reads, in order; closes the rows written before."""
+        self._flush()
+        self._read = bodies
+
+    def add(self, substep: int, flat: list[float]) -> None:
+        """One row: ``ROW_WIDTH`` numbers per body of `begin`."""
+        self._substeps.append(substep)
+        self._flat += flat
+        self._open_rows += 1
+        for pose in self._cameras:
+            self._poses += pose
+
+    def put(self, body: int, numbers: Sequence[float]) -> None:
+        """Last known state (``ROW_WIDTH`` numbers) of a body that no row reads."""
+        self._flush()
+        self._last[body] = numbers
+
+    def set_motion(self, body: int, motion: int) -> None:
+        """Motion from the next row on."""
+        self._flush()
+        self._motion = self._motion.copy()
+        self._motion[body] = motion
+
+    def set_camera(self, camera: int, position: Vec, target: Vec) -> None:
+        """Pose from the next row on."""
+        self._cameras[camera] = look_at_row(position, target)
+
+    def _flush(self) -> None:
+        rows = self._open_rows
+        if not rows:
+            return
+        block = np.empty((rows, len(self._names), ROW_WIDTH))
+        block[:] = self._last
+        if self._read:
+            block[:, self._read] = np.array(self._flat).reshape(rows, len(self._read), ROW_WIDTH)
+        self._last = block[-1]
+        self._blocks.append(block)
+        self._motions.append(np.broadcast_to(self._motion, (rows, len(self._motion))))
+        self._flat = []
+        self._open_rows = 0
+
+    def take(self) -> tuple[StateLog, CameraLog, LightLog]:
+        """All rows since the last call."""
+        self._flush()
+        n = len(self._substeps)
+        one = len(self._blocks) == 1
+        block = self._blocks[0] if one else np.concatenate(self._blocks)
+        motion = self._motions[0] if one else np.concatenate(self._motions)
+        state = StateLog(
+            self._names,
+            self._dt,
+            np.array(self._substeps, np.int64),
+            block[:, :, 0:3],
+            block[:, :, (6, 3, 4, 5)],
+            block[:, :, 7:10],
+            block[:, :, 10:13],
+            np.broadcast_to(self._active, (n, len(self._active))),
+            motion,
+        )
+        count = len(self._cameras)
+        cameras = CameraLog(
+            self._camera_names,
+            np.broadcast_to(self._fov_y, (n, count)),
+            np.array(self._poses).reshape(n, count, 4, 4),
+        )
+        lights = LightLog(
+            np.broadcast_to(self._sun_direction, (n, 3)), np.broadcast_to(self._sun_color, (n, 3))
+        )
+        self._blocks, self._motions, self._substeps, self._poses = [], [], [], []
+        return state, cameras, lights

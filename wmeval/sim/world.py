@@ -1,0 +1,124 @@
+"""Worlds: one clock, one scene, one engine with its drivers.
+
+Environments, the recorder, twins and sweeps step Worlds; nothing else writes a stepping loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.errors import UserError
+from wmeval.records import WorldLog
+from wmeval.sim.drivers import make_driver
+from wmeval.sim.engines import make_engine
+from wmeval.sim.protocol import EngineInfo, Probe, RayQuery, WorldSpec
+
+EVERYTHING = Probe(states="substeps", contacts=True)
+"""What the event detector needs."""
+
+
+class World(Protocol):
+    """A reference world.
+
+    Attributes:
+        spec: all that makes it again.
+        substep: the present state's index.
+    """
+
+    spec: WorldSpec
+    substep: int
+
+    def reset(self) -> WorldLog:
+        """Go to state 0; one row."""
+
+    def advance(self, action: Sequence[float], until: int, probe: Probe) -> WorldLog:
+        """Run substeps up to state ``until`` under one action.
+
+        Returns:
+            A row per substep or the last only, as ``probe.states`` says.
+        """
+
+    def fork(self, n: int) -> list[World]:
+        """Independent continuations of the present state (`WorkerWorld` only)."""
+
+    def raycast(
+        self, origins: NDArray[np.float64], ends: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3) now."""
+
+    def close(self) -> None:
+        """Free everything; idempotent."""
+
+
+class LocalWorld:
+    """A world in this process."""
+
+    def __init__(self, spec: WorldSpec, *, events: bool = False) -> None:
+        self.spec = spec
+        self.substep = 0
+        self._engine = make_engine(spec.engine)
+        self._drivers = [make_driver(d) for d in spec.drivers]
+        self._ready = False
+
+    @property
+    def info(self) -> EngineInfo:
+        """The engine that runs it."""
+        return self._engine.info
+
+    def reset(self) -> WorldLog:
+        """Go to state 0; one row.
+
+        Raises:
+            UserError: the engine has no physics for something in the scene.
+        """
+        spec = self.spec
+        self._engine.build(spec.scene, spec.meshes, spec.config, spec.clock.dt, self._drivers)
+        self.substep = 0
+        self._ready = True
+        return WorldLog(*self._engine.log(Probe()))
+
+    def advance(self, action: Sequence[float], until: int, probe: Probe) -> WorldLog:
+        """Run substeps up to state ``until`` under one action; rows as the probe asks.
+
+        Raises:
+            UserError: the world was not reset, or ``until`` is not ahead.
+        """
+        if not self._ready:
+            raise UserError("reset the world before it advances")
+        log = WorldLog(*self._engine.advance(action, until, probe))
+        self.substep = until
+        return log
+
+    def raycast(
+        self, origins: NDArray[np.float64], ends: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3) now.
+
+        Raises:
+            UserError: the engine casts no rays.
+        """
+        if not isinstance(self._engine, RayQuery):
+            raise UserError(f"engine {self.spec.engine!r} casts no rays")
+        return self._engine.raycast(origins, ends)
+
+    def fork(self, n: int) -> list[World]:
+        """Not here: a process that may hold GL is not forked.
+
+        Raises:
+            UserError: always.
+        """
+        raise UserError("only a world in a worker forks: open it with branching=True")
+
+    def close(self) -> None:
+        """Free everything; idempotent."""
+        self._engine.close()
+        self._ready = False
+
+
+def open_world(spec: WorldSpec, *, events: bool = False, branching: bool = False) -> World:
+    """A world of a specification: in this process, or in a worker that can fork."""
+    return LocalWorld(spec, events=events)
