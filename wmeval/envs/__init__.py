@@ -1,1 +1,133 @@
-"""What an agent sees."""
+"""What an agent sees: the table of environments.
+
+A new environment is one file with one class and one row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from wmeval.errors import UserError
+
+if TYPE_CHECKING:
+    from wmeval.envs.base import WorldEnv
+
+
+@dataclass(frozen=True)
+class EnvironmentRow:
+    """One environment.
+
+    Attributes:
+        id: Gymnasium id.
+        entry_point: "module:Class", loaded on first use.
+        dimensions: evaluation dimensions that it serves.
+        dt: default substep [s].
+        control_period: default time that one action holds [s].
+        max_steps: default step limit, in actions.
+        size: default picture (width, height) [px].
+        channels: components of the action, in order.
+        observation: length of the flat observation.
+        termination: what ends an episode physically.
+        summary: one line for tables.
+    """
+
+    id: str
+    entry_point: str
+    dimensions: tuple[str, ...]
+    dt: Fraction
+    control_period: Fraction
+    max_steps: int
+    size: tuple[int, int]
+    channels: tuple[str, ...]
+    observation: int
+    termination: str
+    summary: str
+
+
+_LEFT = "the player's centre lies below z = -2 m"
+
+ENVIRONMENTS: dict[str, EnvironmentRow] = {
+    row.id: row
+    for row in (
+        EnvironmentRow(
+            id="WMEval/BallRoller-v0",
+            entry_point="wmeval.envs.ball_roller:BallRoller",
+            dimensions=("controllability", "causal_lpips", "prompt_consistency"),
+            dt=Fraction(1, 240),
+            control_period=Fraction(1, 60),
+            max_steps=480,
+            size=(640, 352),
+            channels=("force_x", "force_z"),
+            observation=48,
+            termination=_LEFT,
+            summary="a white ball among 15 coloured balls, a ramp, a dome and a cube",
+        ),
+        EnvironmentRow(
+            id="WMEval/BeamDomino-v0",
+            entry_point="wmeval.envs.beam_domino:BeamDomino",
+            dimensions=("causality", "controllability", "causal_lpips"),
+            dt=Fraction(1, 240),
+            control_period=Fraction(1, 60),
+            max_steps=480,
+            size=(640, 352),
+            channels=("force_z", "force_x"),
+            observation=92,
+            termination=_LEFT,
+            summary="a heavy ball topples a platform whose ball sets off 20 dominoes",
+        ),
+        EnvironmentRow(
+            id="WMEval/MirrorRollingBall-v0",
+            entry_point="wmeval.envs.mirror_rolling_ball:MirrorRollingBall",
+            dimensions=("consistency", "kinematics", "controllability", "prompt_consistency"),
+            dt=Fraction(1, 240),
+            control_period=Fraction(1, 60),
+            max_steps=480,
+            size=(640, 352),
+            channels=("force_x", "force_z"),
+            observation=297,
+            termination=_LEFT,
+            summary="a chrome ball in a field of up to 48 glossy yellow balls",
+        ),
+    )
+}
+
+
+def environment_row(env_id: str) -> EnvironmentRow:
+    """Row of an environment by id ("WMEval/BeamDomino-v0") or short name ("BeamDomino").
+
+    Raises:
+        UserError: no such environment; the message names the known ones.
+    """
+    for row in ENVIRONMENTS.values():
+        if env_id in (row.id, row.id.removeprefix("WMEval/"), short_name(row.id)):
+            return row
+    raise UserError(f"unknown environment {env_id!r}: choose from {', '.join(ENVIRONMENTS)}")
+
+
+def short_name(env_id: str) -> str:
+    """Name of an environment without name space and version ("BeamDomino")."""
+    return env_id.rsplit("/", 1)[-1].rsplit("-v", 1)[0]
+
+
+def environment_class(env_id: str) -> type[WorldEnv]:
+    """Class of an environment, loaded now.
+
+    Raises:
+        UserError: no such environment.
+    """
+    module, name = environment_row(env_id).entry_point.split(":")
+    cls: type[WorldEnv] = getattr(import_module(module), name)
+    return cls
+
+
+def register_all() -> None:
+    """Register every row with Gymnasium; a second call changes nothing."""
+    from gymnasium.envs.registration import register, registry
+
+    for row in ENVIRONMENTS.values():
+        if row.id not in registry:
+            # The environment truncates by itself, so that a snapshot knows its steps.
+            register(id=row.id, entry_point=row.entry_point)

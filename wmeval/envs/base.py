@@ -1,0 +1,682 @@
+"""The base of every environment: `gymnasium.Env` over a World.
+
+A subclass says what its world is made of (`_compose`), what its flat vector holds (`_observe`) and
+which rewards it knows; everything else lives here. Physics knows nothing of Gymnasium, and nothing
+but a World's own verbs steps it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast, get_args
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue, ValidationError
+
+from wmeval.clock import SceneClock, exact
+from wmeval.envs import EnvironmentRow, environment_row
+from wmeval.envs.pictures import Pictures
+from wmeval.errors import UserError
+from wmeval.layers import RENDERED, layers_of
+from wmeval.records import Event, WorldLog
+from wmeval.scene import Camera, Card, Meshes, Scene
+from wmeval.sim.protocol import (
+    DriverSpec,
+    EngineConfig,
+    EventRules,
+    Probe,
+    WorldSpec,
+    render_state,
+)
+from wmeval.sim.world import open_world
+
+if TYPE_CHECKING:
+    from wmeval.sim.perturb import Perturbation
+    from wmeval.sim.world import World
+
+Observation = NDArray[np.float32]
+InfoLevel = Literal["none", "state", "full"]
+Time = str | int | float | Fraction
+
+SEED_SPACES = {"training": 0, "evaluation": 1}
+"""Spawn keys: the two spaces never share a scene, whatever the seed."""
+
+FLOOR_LEFT_Z = -2.0
+"""A player whose centre lies below this height [m] has left the floor."""
+
+_COMMON_OPTIONS = {
+    "view": "camera of `render` and the default of `draw`: follow, static, top or custom",
+    "camera": "a still camera of your own, {position, target, fov_y_deg}; its view is custom",
+    "seed_space": "training (default) or evaluation: two families of scenes for the same seeds",
+}
+
+
+class EnvOptions(TypedDict, total=False):
+    """Constructor arguments that all environments share; see `WorldEnv`."""
+
+    engine: str
+    dt: Time | None
+    control_period: Time | None
+    max_steps: int | None
+    width: int | None
+    height: int | None
+    render_mode: str | None
+    info_level: InfoLevel
+    reward: str | None
+    branching: bool
+    perturb: Perturbation | str | None
+    renderer: str
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What one episode's world is made of, before clock, engine and perturbation."""
+
+    scene: Scene
+    drivers: tuple[DriverSpec, ...]
+    rules: EventRules
+    meshes: Meshes = field(default_factory=dict)
+    config: EngineConfig = field(default_factory=EngineConfig)
+
+
+class Snapshot(Card):
+    """A moment of an episode: replaying it reaches the same bits on the same engine version.
+
+    Attributes:
+        seed: seed of the episode's scene.
+        options: reset options.
+        actions: all actions so far, (T, A).
+    """
+
+    seed: int
+    options: dict[str, JsonValue]
+    actions: tuple[tuple[float, ...], ...]
+
+
+class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
+    """A reference world as a Gymnasium environment.
+
+    Args:
+        engine: row of `wmeval.sim.engines.ENGINES`.
+        dt: substep [s], exact ("1/480"); default: the scene's row.
+        control_period: time that one action holds [s]; a whole multiple of ``dt``.
+        max_steps: actions until truncation; default: the scene's, scaled to the control period.
+        width: picture width [px].
+        height: picture height [px].
+        render_mode: None or "rgb_array".
+        info_level: "none": info is empty and nothing is looked for; "state": named poses and
+            velocities, events, shape; "full": contacts with impulses, cameras and lights too.
+        reward: None (always 0.0) or a row of ``REWARDS``.
+        branching: physics lives in a worker that can fork: `branch` takes milliseconds.
+        perturb: a wrong world ("gravity=0.8,delay=0.1"); None is the reference.
+        renderer: row of `wmeval.sim.render.RENDERERS`.
+
+    Raises:
+        UserError: an unknown engine, renderer, reward or info level, or a clock that does not
+            divide.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
+
+    ID: ClassVar[str]
+    OPTIONS: ClassVar[Mapping[str, str]] = {}
+    """Reset options beside the common ones: name to meaning."""
+    REWARDS: ClassVar[Mapping[str, str]] = {}
+    """Task rewards: name to meaning."""
+    PLAYER: ClassVar[str]
+    """Name of the body that the agent drives."""
+    _MEMORY: ClassVar[tuple[str, ...]] = ()
+    """Attributes that carry an episode's history; a fork copies them."""
+
+    def __init__(
+        self,
+        *,
+        engine: str = "bullet",
+        dt: Time | None = None,
+        control_period: Time | None = None,
+        max_steps: int | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        render_mode: str | None = None,
+        info_level: InfoLevel = "none",
+        reward: str | None = None,
+        branching: bool = False,
+        perturb: Perturbation | str | None = None,
+        renderer: str = "raster",
+    ) -> None:
+        row = self.row
+        self.clock = _clock(row, dt, control_period)
+        _known("info_level", info_level, get_args(InfoLevel))
+        _known("engine", engine, _engines())
+        _known("renderer", renderer, _renderers())
+        if reward is not None:
+            _known("reward", reward, tuple(self.REWARDS), where=row.id)
+        if render_mode is not None:
+            _known("render_mode", render_mode, tuple(self.metadata["render_modes"]))
+        period = self.clock.control_period
+        if max_steps is None:
+            max_steps = -int(-(row.max_steps * row.control_period) // period)
+        if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 1:
+            raise UserError(
+                f"max_steps = {max_steps!r}: give a whole number of actions, at least 1"
+            )
+        self.max_steps = max_steps
+        self.width, self.height = _size(width or row.size[0], height or row.size[1])
+        self.render_mode = render_mode
+        self.info_level = info_level
+        self.reward = reward
+        self.engine = engine
+        self.renderer = renderer
+        self.branching = branching
+        self.perturb = _perturbation(perturb)
+        self.channels = row.channels
+        self.metadata = {**type(self).metadata, "render_fps": float(1 / period)}
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (len(row.channels),), np.float32)
+        low, high = self._bounds()
+        self.observation_space = gym.spaces.Box(low, high, dtype=np.float32)
+
+        self.seed = 0
+        self.options: dict[str, JsonValue] = {}
+        self.view = "follow"
+        self.reward_range = (0.0, 0.0) if reward is None else (0.0, 1.0)
+        self._spec: WorldSpec | None = None
+        self._world: World | None = None
+        self._pictures = Pictures(renderer)
+        self._log: WorldLog | None = None
+        self._probe = Probe()
+        self._substeps = self.clock.substeps
+        self._actions: list[tuple[float, ...]] = []
+        self._events: list[Event] = []
+        self._keeping = False
+        self._over = False
+        self._shape = self.action_space.shape
+        self._delays = self.perturb is not None and (
+            self.perturb.gain != 1 or exact(self.perturb.delay) != 0
+        )
+
+    # --- what a subclass says -------------------------------------------------------------------
+
+    def _bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Lower and upper bounds (D,) of the flat vector."""
+        raise NotImplementedError
+
+    def _compose(self, rng: np.random.Generator, options: Mapping[str, Any]) -> Composition:
+        """The world of one episode.
+
+        Args:
+            rng: all of the episode's randomness.
+            options: reset options, names already checked.
+        """
+        raise NotImplementedError
+
+    def _begin(self, scene: Scene) -> None:
+        """Prepare for a new episode: body indices, history."""
+
+    def _observe(self, log: WorldLog) -> Observation:
+        """Flat vector (D,) of the newest state, a new array; called once per step, in order."""
+        raise NotImplementedError
+
+    def _reward(self, name: str) -> float:
+        """Task reward of the step just observed."""
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, JsonValue]:
+        """The subclass's own constructor arguments."""
+        return {}
+
+    # --- facts ----------------------------------------------------------------------------------
+
+    @property
+    def row(self) -> EnvironmentRow:
+        """This environment's row of the table."""
+        return environment_row(self.ID)
+
+    @property
+    def settings(self) -> dict[str, JsonValue]:
+        """Constructor arguments, resolved, as JSON values: ``type(env)(**env.settings)``."""
+        return {
+            "engine": self.engine,
+            "dt": str(self.clock.dt),
+            "control_period": str(self.clock.control_period),
+            "max_steps": self.max_steps,
+            "width": self.width,
+            "height": self.height,
+            "info_level": self.info_level,
+            "reward": self.reward,
+            "branching": self.branching,
+            "perturb": None if self.perturb is None else str(self.perturb),
+            "renderer": self.renderer,
+            **self._settings(),
+        }
+
+    @property
+    def world_spec(self) -> WorldSpec:
+        """All that makes this episode's world again.
+
+        Raises:
+            UserError: before the first reset.
+        """
+        if self._spec is None:
+            raise UserError(f"{self.ID}: call reset() first")
+        return self._spec
+
+    @property
+    def scene(self) -> Scene:
+        """This episode's scene."""
+        return self.world_spec.scene
+
+    @property
+    def meshes(self) -> Meshes:
+        """This episode's meshes."""
+        return self.world_spec.meshes
+
+    @property
+    def step_log(self) -> WorldLog:
+        """What the newest step (or reset) told: one row, or every substep while `keeping`."""
+        if self._log is None:
+            raise UserError(f"{self.ID}: call reset() first")
+        return self._log
+
+    @property
+    def log(self) -> WorldLog:
+        """The newest state, one row."""
+        log = self.step_log
+        return log if len(log) == 1 else log.rows(slice(-1, None))
+
+    @property
+    def actions(self) -> NDArray[np.float64]:
+        """Actions of this episode so far, (T, A)."""
+        return np.array(self._actions, np.float64).reshape(len(self._actions), len(self.channels))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Events of this episode so far; none are looked for at ``info_level="none"``."""
+        return tuple(self._events)
+
+    @property
+    def time(self) -> Fraction:
+        """Time of the newest state [s]."""
+        return len(self._actions) * self.clock.control_period
+
+    # --- Gymnasium ------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: of the scene; None draws one from ``np_random`` (see ``env.seed``).
+            options: ``view``, ``camera``, ``seed_space`` and the scene's own (class docstring).
+
+        Raises:
+            UserError: an unknown option or value, naming the known ones.
+        """
+        super().reset(seed=seed)
+        chosen = self._checked(options)
+        # A drawn seed, not a drawn state: every episode can be made again from its seed alone.
+        self.seed = int(self.np_random.integers(2**31)) if seed is None else int(seed)
+        key = SEED_SPACES[chosen.get("seed_space", "training")]
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(key,))
+        rng = np.random.Generator(np.random.PCG64(sequence))
+        parts = self._compose(rng, chosen)
+        scene = _with_camera(parts.scene, chosen.get("camera"))
+        view = chosen.get("view", "custom" if "camera" in chosen else "follow")
+        _known("option view", view, tuple(c.name for c in scene.cameras), where=self.ID)
+        spec = WorldSpec(
+            scene,
+            parts.meshes,
+            parts.drivers,
+            self.clock,
+            parts.rules,
+            engine=self.engine,
+            config=parts.config,
+        )
+        if self.perturb is not None:
+            spec = self.perturb.apply(spec)
+        self._close_world()
+        looking = self._keeping or self.info_level != "none"
+        self._world = open_world(spec, events=looking, branching=self.branching)
+        full = self._keeping or self.info_level == "full"
+        self._probe = Probe("substeps" if full else "last", contacts=full)
+        self._spec, self.options, self.view = spec, chosen, view
+        self._actions, self._events, self._over = [], [], False
+        self._player = scene.index(self.PLAYER)
+        self._log = log = self._world.reset()
+        self._begin(scene)
+        observation = self._observe(log)
+        self._events.extend(log.events)
+        return observation, self._info(log)
+
+    def step(
+        self, action: NDArray[np.float32]
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Hold an action for one control period.
+
+        Args:
+            action: (A,) in [-1, 1].
+
+        Raises:
+            UserError: a wrong shape or type, NaN, a value out of range, or no episode to step.
+        """
+        values = self._values(action)
+        if self._world is None or self._over:
+            what = "this episode is over" if self._over else "no episode has begun"
+            raise UserError(f"{self.ID}: {what}: call reset()")
+        self._actions.append(values)
+        count = len(self._actions)
+        driven = self._perturbed() if self._delays else values
+        self._log = log = self._world.advance(driven, count * self._substeps, self._probe)
+        observation = self._observe(log)
+        terminated = bool(log.state.position[-1, self._player, 2] < FLOOR_LEFT_Z)
+        truncated = count >= self.max_steps
+        self._over = terminated or truncated
+        reward = 0.0 if self.reward is None else self._reward(self.reward)
+        if log.events:
+            self._events.extend(log.events)
+        return observation, reward, terminated, truncated, self._info(log)
+
+    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+        """Colour picture (H, W, 3) of the newest state; None unless ``render_mode="rgb_array"``."""
+        if self.render_mode is None:
+            gym.logger.warn(f"{self.ID}: render() needs gym.make(..., render_mode='rgb_array')")
+            return None
+        return cast("NDArray[np.uint8]", self.draw(("rgb",))["rgb"])
+
+    def close(self) -> None:
+        """Free the world and the renderer; may be called twice."""
+        self._close_world()
+        self._pictures.release()
+        self._over = True
+
+    # --- pictures -------------------------------------------------------------------------------
+
+    def draw(
+        self,
+        layers: str | Sequence[str] = ("rgb",),
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        view: str | None = None,
+        log: WorldLog | None = None,
+        row: int = -1,
+    ) -> dict[str, NDArray[Any]]:
+        """Draw the newest state, or any row of a log of this scene.
+
+        Args:
+            layers: of `wmeval.layers.RENDERED`.
+            width: [px]; default: the environment's.
+            height: [px]; default: the environment's.
+            view: camera; default: the one that the reset chose.
+            log: any log of this scene; default: the newest state.
+            row: row of ``log``.
+
+        Raises:
+            UserError: an unknown layer or view, or a size out of range.
+        """
+        names = rendered_layers(layers)
+        size = _size(width or self.width, height or self.height)
+        spec = self.world_spec
+        shown = self.log if log is None else log
+        state = render_state(shown, row, spec.scene, self.camera_index(view))
+        return dict(self._pictures.draw(spec.scene, spec.meshes, state, size, names))
+
+    def camera_index(self, view: str | None = None) -> int:
+        """Index into the scene's cameras; None is the view that the reset chose.
+
+        Raises:
+            UserError: no such camera.
+        """
+        names = tuple(c.name for c in self.scene.cameras)
+        view = self.view if view is None else view
+        _known("view", view, names, where=self.ID)
+        return names.index(view)
+
+    @property
+    def renderer_version(self) -> str:
+        """Version of the renderer; starts it if need be."""
+        return self._pictures.version(self.scene, self.meshes)
+
+    # --- snapshots and branches -----------------------------------------------------------------
+
+    def get_state(self) -> Snapshot:
+        """This moment as a snapshot: seed, options and all actions so far."""
+        if self._world is None:
+            raise UserError(f"{self.ID}: call reset() first")
+        return Snapshot(seed=self.seed, options=self.options, actions=tuple(self._actions))
+
+    def set_state(self, snapshot: Snapshot) -> tuple[Observation, dict[str, Any]]:
+        """Return to a snapshot by replay, exactly.
+
+        Returns:
+            Observation and info as of that moment.
+
+        Raises:
+            UserError: the snapshot is not of this environment (options, action length), or is
+                longer than an episode.
+        """
+        if len(snapshot.actions) > self.max_steps:
+            raise UserError(
+                f"{self.ID}: the snapshot has {len(snapshot.actions)} actions, an episode at most "
+                f"{self.max_steps}: make the environment with a larger max_steps"
+            )
+        result = self.reset(seed=snapshot.seed, options=dict(snapshot.options))
+        for action in snapshot.actions:
+            observation, _, _, _, info = self.step(np.array(action, np.float32))
+            result = observation, info
+        return result
+
+    def branch(self, n: int) -> list[WorldEnv]:
+        """Continuations of the present state, each an environment of its own.
+
+        With ``branching=True`` the physics worker forks (milliseconds); otherwise each branch
+        replays the episode. Both give the same bits. Branches draw with this environment's
+        renderer; close them when done.
+
+        Args:
+            n: how many, at least 1.
+
+        Raises:
+            UserError: n < 1, or no episode to branch.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise UserError(f"branch({n!r}): give a whole number of branches, at least 1")
+        if self._world is None:
+            raise UserError(f"{self.ID}: call reset() first")
+        worlds: list[Any] = self._world.fork(int(n)) if self.branching else [None] * int(n)
+        return [self._branch(i, world) for i, world in enumerate(worlds)]
+
+    def _branch(self, index: int, world: World | None) -> WorldEnv:
+        other = type(self)(**cast("Any", {**self.settings, "render_mode": self.render_mode}))
+        other._pictures = self._pictures.share()
+        other._keeping = self._keeping
+        if world is None:
+            other.set_state(self.get_state())
+        else:
+            for name in ("seed", "options", "view", "_spec", "_log", "_probe", "_over", "_player"):
+                setattr(other, name, getattr(self, name))
+            other._world = world
+            other._actions, other._events = list(self._actions), list(self._events)
+            other._begin(self.scene)
+            for name in self._MEMORY:
+                setattr(other, name, copy.copy(getattr(self, name)))
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(len(SEED_SPACES), index))
+        other._np_random = np.random.Generator(np.random.PCG64(sequence))
+        return other
+
+    # --- recording ------------------------------------------------------------------------------
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Keep every substep's state, contacts and events in `step_log` from the next reset on.
+
+        What is kept never changes what happens: the bits are those of an unrecorded episode.
+        """
+        before, self._keeping = self._keeping, True
+        try:
+            yield
+        finally:
+            self._keeping = before
+
+    # --- parts ----------------------------------------------------------------------------------
+
+    def _checked(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
+        chosen = dict(options or {})
+        known = {**_COMMON_OPTIONS, **self.OPTIONS}
+        for name in chosen:
+            _known("option", name, tuple(known), where=self.ID)
+        _known("option seed_space", chosen.get("seed_space", "training"), tuple(SEED_SPACES))
+        return chosen
+
+    def _values(self, action: Any) -> tuple[float, ...]:
+        # The usual case first; NaN fails every comparison.
+        if (
+            type(action) is np.ndarray
+            and action.dtype == np.float32
+            and action.shape == self._shape
+        ):
+            values = tuple(action.tolist())
+            if all(-1.0 <= v <= 1.0 for v in values):
+                return values
+        return self._values_or_error(action)
+
+    def _values_or_error(self, action: Any) -> tuple[float, ...]:
+        where = f"{self.ID}: the action ({', '.join(self.channels)})"
+        try:
+            array = np.asarray(action)
+        except ValueError as error:
+            raise UserError(f"{where} is no array: {error}") from error
+        if array.dtype.kind not in "fiu":
+            raise UserError(f"{where} has type {array.dtype}: give float32 numbers in [-1, 1]")
+        if array.shape != self._shape:
+            raise UserError(f"{where} has shape {array.shape}: give shape {self._shape}")
+        for name, value in zip(self.channels, array.tolist(), strict=True):
+            if not -1.0 <= value <= 1.0:
+                raise UserError(
+                    f"{where}: {name} = {value} is not in [-1, 1]: scale or clip it before step()"
+                )
+        return tuple(array.astype(np.float32).tolist())
+
+    def _perturbed(self) -> tuple[float, ...]:
+        assert self.perturb is not None
+        driven = self.perturb.actions(self.actions, self.clock.control_period)
+        return tuple(driven[-1].tolist())
+
+    def _info(self, log: WorldLog) -> dict[str, Any]:
+        if self.info_level == "none":
+            return {}
+        state = log.state
+        fields = ("position", "quaternion_wxyz", "linear_velocity", "angular_velocity")
+        info: dict[str, Any] = {
+            "time": float(self.time),
+            "substep": int(state.substep[-1]),
+            "state": {
+                name: {key: getattr(state, key)[-1, i] for key in fields}
+                for i, name in enumerate(state.bodies)
+            },
+            "events": log.events,
+        }
+        if self.info_level == "full":
+            info["contacts"] = log.contacts
+            info["cameras"] = log.cameras.rows(slice(-1, None))
+            info["lights"] = log.lights.rows(slice(-1, None))
+        if self._over:
+            info["shape"] = self.shape()
+        return info
+
+    def shape(self) -> str:
+        """Shape of the trajectory so far: canonical, glancing, direct_strike or none."""
+        from wmeval.sim.events import classify_shape
+
+        return classify_shape(self.events)
+
+    def _close_world(self) -> None:
+        if self._world is not None:
+            self._world.close()
+            self._world = None
+
+
+def rendered_layers(layers: str | Sequence[str]) -> tuple[str, ...]:
+    """Checked names of layers that a renderer draws.
+
+    Raises:
+        UserError: an unknown layer, or one that lies between two frames.
+    """
+    try:
+        names = tuple(layer.name for layer in layers_of(_listed(layers)))
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    for name in names:
+        if name not in RENDERED:
+            raise UserError(
+                f"layer {name!r} is not of one instant: record it, or derive it with "
+                "wmeval.sim.render.labels"
+            )
+    return names
+
+
+def _listed(layers: str | Sequence[str]) -> str | tuple[str, ...]:
+    return layers if isinstance(layers, str) else tuple(layers)
+
+
+def _clock(row: EnvironmentRow, dt: Time | None, control_period: Time | None) -> SceneClock:
+    try:
+        return SceneClock(
+            row.dt if dt is None else exact(dt),
+            row.control_period if control_period is None else exact(control_period),
+        )
+    except ValueError as error:
+        raise UserError(f"{row.id}: {error}") from error
+
+
+def _known(what: str, value: Any, known: Sequence[str], *, where: str = "") -> None:
+    if value not in known:
+        place = f"{where}: " if where else ""
+        choices = ", ".join(known) if known else "none are defined here"
+        raise UserError(f"{place}unknown {what} {value!r}: choose from {choices}")
+
+
+def _size(width: int, height: int) -> tuple[int, int]:
+    for name, value in (("width", width), ("height", height)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 16 <= value <= 8192:
+            raise UserError(f"{name} = {value!r}: give a whole number of pixels in 16..8192")
+    return width, height
+
+
+def _with_camera(scene: Scene, camera: Mapping[str, Any] | None) -> Scene:
+    if camera is None:
+        return scene
+    try:
+        custom = Camera.model_validate({"name": "custom", **dict(camera)})
+    except (ValidationError, TypeError, ValueError) as error:
+        raise UserError(
+            "option camera: give {'position': [x, y, z], 'target': [x, y, z], 'fov_y_deg': 45}: "
+            f"{error}"
+        ) from error
+    return scene.model_copy(update={"cameras": (*scene.cameras, custom)})
+
+
+def _perturbation(perturb: Perturbation | str | None) -> Perturbation | None:
+    if not isinstance(perturb, str):
+        return perturb
+    from wmeval.sim.perturb import Perturbation
+
+    return Perturbation.parse(perturb)
+
+
+def _engines() -> tuple[str, ...]:
+    from wmeval.sim.engines import ENGINES
+
+    return tuple(ENGINES)
+
+
+def _renderers() -> tuple[str, ...]:
+    from wmeval.sim import render
+
+    return tuple(render.RENDERERS)

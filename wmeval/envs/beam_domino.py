@@ -1,0 +1,443 @@
+"""BeamDomino: a heavy ball, a platform on three legs, a ball on its roof and twenty dominoes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.conventions import (
+    to_unity_vector,
+    unity_camera_euler_degrees,
+    unity_euler_degrees,
+)
+from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
+from wmeval.envs.parts import ball, block, material, unit, yaw
+from wmeval.errors import UserError
+from wmeval.records import WorldLog
+from wmeval.scene import (
+    KINEMATIC,
+    Body,
+    Box,
+    Camera,
+    Collision,
+    Cylinder,
+    Scene,
+    Sky,
+    Sun,
+    Vec3,
+    Visual,
+)
+from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules
+
+PUSH_N = 80.0
+MAX_SPEED_MPS = 20.0
+CAMERA_OFFSET: Vec3 = (0.0, -12.0, 6.0)
+"""Unity (0, 6, -12) in the world frame [m] (paper, Unity Scenes, BeamDomino)."""
+CAMERA_RATE_PER_S = 8.0
+FALL_DEG = 30.0
+CONTACT_GAP_M = 0.01
+
+START_BANDS = {"canonical": (-0.25, 0.25), "glancing": (0.42, 0.70), "direct_strike": (0.82, 1.5)}
+"""Where the ball's x0 [m] is drawn from: the class is the same at dt, dt/2 and dt/4 throughout."""
+X0_LIMIT_M = 5.0
+INTERVENTIONS = ("none", "no_roof_ball", "slab_pinned")
+
+BALL_RADIUS, BALL_MASS = 0.5, 12.0
+ROOF_RADIUS, ROOF_MASS = 0.35, 5.0
+PILLAR_RADIUS, PILLAR_HEIGHT, PILLAR_MASS = 0.25, 1.8, 4.0
+PILLARS_XY = ((0.0, 0.0), (-1.9483, -0.081), (-1.3144, -1.4404))
+SLAB_HALF: Vec3 = (1.25, 1.1, 0.08)
+SLAB_CENTER: Vec3 = (-0.725, -0.3381, 1.88)
+SLAB_YAW_DEG, SLAB_MASS = 25.0, 15.0
+ROOF_CENTER: Vec3 = (-0.0906, -0.0423, 2.31)
+DOMINO_SIZE: Vec3 = (0.08, 0.9, 0.5)
+DOMINO_MASS = 1.0
+DOMINOES = 20
+FIRST_XY, SPACING, HEADING_DEG, TURN_DEG = (1.45, 0.5), 0.44, 45.0, -2.5
+RELEASE_NS = 76.0
+"""Impulse m v_n [N s] at which legs and slab come loose; a head-on hit has 84.5."""
+
+
+class BeamDomino(WorldEnv):
+    """A driven ball knocks a leg away, and the consequences run to the end of a domino row.
+
+    ## Description
+
+    The player drives a heavy red ball across the floor towards a white platform on three round
+    legs. On the platform's roof rests a smaller ball; to its right a row of 20 two-tone dominoes
+    bends away. A clean hit brings a leg down, the platform tilts, the roof ball rolls off its edge,
+    drops onto the first domino and starts the cascade. The scene tests whether a candidate keeps
+    the causal order ROLLING, IMPACT, TOPPLE, CASCADE (paper, Appendix "Unity Scenes", BeamDomino).
+
+    Small changes of the ball's start give three shapes:
+
+    | shape | start x0 [m] | what happens |
+    |---|---|---|
+    | canonical | -0.25 ... 0.25 | leg struck, platform falls, roof ball topples the row |
+    | glancing | 0.42 ... 0.70 | leg clipped, platform stands, the ball topples the row itself |
+    | direct_strike | 0.82 ... 1.50 | the ball passes the platform and strikes the row first |
+
+    ## Action space
+
+    `Box(-1, 1, (2,), float32)`: a force on the ball's centre, world-fixed, held for one control
+    period. It acts while the ball's horizontal speed is below 20 m/s.
+
+    | index | name | meaning | at -1 | at +1 |
+    |---|---|---|---|---|
+    | 0 | `force_z` | forward force, Unity +z | -80 N | +80 N |
+    | 1 | `force_x` | rightward force, Unity +x | -80 N | +80 N |
+
+    ## Observation space
+
+    `Box((92,), float32)` in Unity's frame (left-handed, x right, y up, z forward), origin at the
+    foot of the first leg. Positions [m] within +-200, velocities [m/s] within +-100, angular
+    velocities [rad/s] within +-400, Euler angles [deg] in [-180, 180) in Unity's order.
+
+    | index | quantity | unit | range |
+    |---|---|---|---|
+    | 0-2 | floor ball position | m | +-200 |
+    | 3-5 | floor ball linear velocity | m/s | +-100 |
+    | 6-8 | floor ball angular velocity | rad/s | +-400 |
+    | 9-11 | roof ball position | m | +-200 |
+    | 12-14 | roof ball linear velocity | m/s | +-100 |
+    | 15 | roof ball airborne: more than 1 cm clear of slab and floor | flag | 0, 1 |
+    | 16 + 2 i | domino i, angle between its own and the vertical axis | deg | 0 ... 180 |
+    | 17 + 2 i | domino i has been tilted by 30 deg or more at a control step | flag | 0, 1 |
+    | 56 | fraction of dominoes fallen | 1 | 0 ... 1 |
+    | 57 | time since a control step first saw a fallen domino; 0 before | s | 0 ... episode |
+    | 58-60 | follow camera position | m | +-200 |
+    | 61-63 | follow camera Euler angles | deg | -180 ... 180 |
+    | 64 + 7 p | pillar p (0 to 2): position (3) | m | +-200 |
+    | 67 + 7 p | pillar p: Euler angles (3) | deg | -180 ... 180 |
+    | 70 + 7 p | pillar p is still held (kinematic) | flag | 0, 1 |
+    | 85-87 | slab position | m | +-200 |
+    | 88-90 | slab Euler angles | deg | -180 ... 180 |
+    | 91 | slab is still held (kinematic) | flag | 0, 1 |
+
+    ## Rewards
+
+    0.0, unless `reward="dominoes_fallen"`: the fraction of the row that fell in this step, so that
+    an episode's sum is the fraction fallen.
+
+    ## Starting state
+
+    The ball rests at (x0, -6 m), the row, platform and roof ball at rest. The seed draws x0
+    uniformly from the shape's band above (the bands keep away from the boundaries, which move by at
+    most 1 cm with dt). Legs and slab are held until the ball strikes a leg with m v_n > 76 N s (a
+    head-on hit has 84.5), then they are free bodies: a clip leaves the platform standing.
+
+    ## Episode end
+
+    Terminated when the ball's centre lies below z = -2 m (it left the 60 m x 60 m floor); truncated
+    after `max_steps` (480: 8 s at 60 Hz). At the end, `info["shape"]` names the shape
+    (`info_level` state or full).
+
+    ## Arguments
+
+    See `WorldEnv`. dt 1/240 s, control period 1/60 s.
+
+    ## Reset options
+
+    | name | values | meaning |
+    |---|---|---|
+    | `shape` | canonical (default), glancing, direct_strike | band from which x0 is drawn |
+    | `x0` | -5 ... 5 [m] | the ball's start itself, instead of `shape` |
+    | `intervention` | none (default), no_roof_ball, slab_pinned | a cause taken away |
+    | `view`, `camera`, `seed_space` | | see `WorldEnv.reset` |
+
+    Views: `follow` (paper: offset Unity (0, 6, -12), smoothed by 8/s, looking at the ball),
+    `static` (the whole action), `top`.
+
+    ## Physical parameters
+
+    Ball 12 kg, r 0.5 m, friction 0.7; legs 4 kg, r 0.25 m, 1.8 m high, friction 0.2; slab 15 kg,
+    2.5 m x 2.2 m x 0.16 m; roof ball 5 kg, r 0.35 m; dominoes 1 kg, 0.08 m x 0.9 m x 0.5 m,
+    0.44 m apart; floor friction 1. Friction and restitution of a pair are products.
+
+    ## Version history
+
+    * v0: initial version.
+    """
+
+    ID = "WMEval/BeamDomino-v0"
+    PLAYER = "floor_ball"
+    OPTIONS = {  # noqa: RUF012
+        "shape": f"{', '.join(START_BANDS)}: band of the ball's start",
+        "x0": "the ball's start itself [m], instead of shape",
+        "intervention": f"{', '.join(INTERVENTIONS)}: a cause taken away",
+    }
+    REWARDS = {"dominoes_fallen": "fraction of the row that fell in this step"}  # noqa: RUF012
+    _MEMORY = ("_fallen", "_fallen_before", "_first_fall")
+
+    def __init__(self, **common: Unpack[EnvOptions]) -> None:
+        super().__init__(**common)
+
+    def _bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        position, linear, angular, euler = [200.0] * 3, [100.0] * 3, [400.0] * 3, [180.0] * 3
+        episode = self.max_steps * float(self.clock.control_period)
+        piece = [*position, *euler, 1.0]
+        high = [*position, *linear, *angular, *position, *linear, 1.0]
+        high += [180.0, 1.0] * DOMINOES + [1.0, episode] + position + euler + piece * 4
+        low = [-x for x in high]
+        for flag in (15, *range(16, 58), 70, 77, 84, 91):
+            low[flag] = 0.0
+        return np.array(low, np.float32), np.array(high, np.float32)
+
+    def _compose(self, rng: np.random.Generator, options: Mapping[str, Any]) -> Composition:
+        return compose(_start(rng, options), _intervention(options))
+
+    def _begin(self, scene: Scene) -> None:
+        self._ball = scene.index("floor_ball")
+        self._roof = scene.index("roof_ball")
+        self._slab = scene.index("slab")
+        self._held = [*scene.indices("pillar"), self._slab]
+        self._row_of_dominoes = slice(scene.indices("domino")[0], scene.indices("domino")[-1] + 1)
+        self._fallen = np.zeros(DOMINOES, bool)
+        self._fallen_before = 0
+        self._first_fall: float | None = None
+
+    def _observe(self, log: WorldLog) -> Observation:
+        state = log.state
+        position, quaternion = state.position[-1], state.quaternion_wxyz[-1]
+        out = np.empty(92)
+        out[0:3] = to_unity_vector(position[self._ball])
+        out[3:6] = to_unity_vector(state.linear_velocity[-1, self._ball])
+        out[6:9] = -to_unity_vector(state.angular_velocity[-1, self._ball])
+        out[9:12] = to_unity_vector(position[self._roof])
+        out[12:15] = to_unity_vector(state.linear_velocity[-1, self._roof])
+        out[15] = airborne(position[self._roof], position[self._slab], quaternion[self._slab])
+        q = quaternion[self._row_of_dominoes]
+        cos = 1.0 - 2.0 * (q[:, 1] * q[:, 1] + q[:, 2] * q[:, 2])
+        tilt = np.degrees(np.arccos(np.minimum(np.maximum(cos, -1.0), 1.0)))
+        self._fallen_before = int(self._fallen.sum())
+        self._fallen = self._fallen | (tilt >= FALL_DEG)
+        count = int(self._fallen.sum())
+        time = float(state.times[-1])
+        if self._first_fall is None and count:
+            self._first_fall = time
+        out[16:56:2] = tilt
+        out[17:57:2] = self._fallen
+        out[56] = count / DOMINOES
+        out[57] = 0.0 if self._first_fall is None else time - self._first_fall
+        camera = log.cameras.T_world_camera[-1, 0]
+        out[58:61] = to_unity_vector(camera[:3, 3])
+        out[61:64] = unity_camera_euler_degrees(camera)
+        pieces = out[64:92].reshape(4, 7)
+        pieces[:, 0:3] = to_unity_vector(position[self._held])
+        pieces[:, 3:6] = unity_euler_degrees(quaternion[self._held])
+        pieces[:, 6] = state.motion[-1, self._held] == KINEMATIC
+        return out.astype(np.float32)
+
+    def _reward(self, name: str) -> float:
+        return (int(self._fallen.sum()) - self._fallen_before) / DOMINOES
+
+
+def airborne(
+    roof_ball: NDArray[np.float64], slab: NDArray[np.float64], q: NDArray[np.float64]
+) -> bool:
+    """Whether the roof ball is more than 1 cm clear of the slab and of the floor.
+
+    A statement about geometry alone, so that it is known at every information level and of any
+    engine's states.
+
+    Args:
+        roof_ball: centre of the roof ball (3,) [m].
+        slab: centre of the slab (3,) [m].
+        q: rotation of the slab, wxyz (4,).
+    """
+    x, y, z = roof_ball.tolist()
+    if z - ROOF_RADIUS <= CONTACT_GAP_M:
+        return False
+    sx, sy, sz = slab.tolist()
+    w, i, j, k = q.tolist()
+    dx, dy, dz = x - sx, y - sy, z - sz
+    # Rows of the transposed rotation matrix: the ball's centre in the slab's frame.
+    local = (
+        (1 - 2 * (j * j + k * k)) * dx + 2 * (i * j + w * k) * dy + 2 * (i * k - w * j) * dz,
+        2 * (i * j - w * k) * dx + (1 - 2 * (i * i + k * k)) * dy + 2 * (j * k + w * i) * dz,
+        2 * (i * k + w * j) * dx + 2 * (j * k - w * i) * dy + (1 - 2 * (i * i + j * j)) * dz,
+    )
+    outside = [max(abs(c) - h, 0.0) for c, h in zip(local, SLAB_HALF, strict=True)]
+    return math.hypot(*outside) > ROOF_RADIUS + CONTACT_GAP_M
+
+
+def domino_poses() -> tuple[tuple[float, float, float], ...]:
+    """(x [m], y [m], yaw [deg]) of the dominoes: an arc that turns by 2.5 deg a piece."""
+    x, y = FIRST_XY
+    poses = []
+    for i in range(DOMINOES):
+        yaw = HEADING_DEG + TURN_DEG * i
+        poses.append((x, y, yaw))
+        ahead = math.radians(yaw + TURN_DEG / 2)
+        x, y = x + SPACING * math.cos(ahead), y + SPACING * math.sin(ahead)
+    return tuple(poses)
+
+
+def compose(x0: float, intervention: str = "none") -> Composition:
+    """The world for one start of the ball.
+
+    Args:
+        x0: the ball's start [m].
+        intervention: row of `INTERVENTIONS`.
+    """
+    start = (x0, -6.0, BALL_RADIUS)
+    pinned, absent = intervention == "slab_pinned", intervention == "no_roof_ball"
+    bodies = [
+        block("floor", "floor", 1, material="floor", half=(30.0, 30.0, 0.5),
+              position=(0.0, 0.0, -0.5), friction=1.0, restitution=0.1),
+        block("stop_wall", "wall", 2, material="wall", half=(12.0, 0.2, 0.4),
+              position=(0.0, 6.0, 0.4), friction=0.5, restitution=0.0),
+        ball("floor_ball", "player", 3, material="floor_ball", radius=BALL_RADIUS, mass=BALL_MASS,
+             friction=0.7, restitution=0.1, rolling_friction=0.003, position=start),
+        ball("roof_ball", "roof_ball", 4, material="roof_ball", radius=ROOF_RADIUS, mass=ROOF_MASS,
+             friction=0.3, restitution=0.1, rolling_friction=0.005, position=ROOF_CENTER,
+             active=not absent),
+    ]  # fmt: skip
+    column = Cylinder(radius=PILLAR_RADIUS, height=PILLAR_HEIGHT)
+    for i, (x, y) in enumerate(PILLARS_XY):
+        bodies.append(
+            Body(
+                name=f"pillar_{i}", role="pillar", motion="kinematic", instance=5 + i,
+                collision=(Collision(shape=column),),
+                visuals=(Visual(shape=column, material="pillar"),),
+                mass=PILLAR_MASS, friction=0.2, position=(x, y, PILLAR_HEIGHT / 2),
+            )
+        )  # fmt: skip
+    bodies.append(
+        Body(
+            name="slab", role="slab", motion="static" if pinned else "kinematic", instance=8,
+            collision=(Collision(shape=Box(half_extents=SLAB_HALF)),),
+            visuals=(Visual(shape=Box(half_extents=SLAB_HALF, bevel=0.03), material="slab"),),
+            mass=SLAB_MASS, friction=0.3, position=SLAB_CENTER, quaternion_wxyz=yaw(SLAB_YAW_DEG),
+        )
+    )  # fmt: skip
+    half = (DOMINO_SIZE[0] / 2, DOMINO_SIZE[1] / 2, DOMINO_SIZE[2] / 2)
+    leaf = Box(half_extents=(half[0] / 2, half[1], half[2]), bevel=0.008)
+    for i, (x, y, turn) in enumerate(domino_poses()):
+        bodies.append(
+            Body(
+                name=f"domino_{i:02d}", role="domino", motion="dynamic", instance=9 + i,
+                collision=(Collision(shape=Box(half_extents=half)),),
+                visuals=(
+                    Visual(shape=leaf, material="domino_face", position=(-half[0] / 2, 0, 0)),
+                    Visual(shape=leaf, material="domino_back", position=(half[0] / 2, 0, 0)),
+                ),
+                mass=DOMINO_MASS, friction=0.6, position=(x, y, half[2]),
+                quaternion_wxyz=yaw(turn),
+            )
+        )  # fmt: skip
+    scene = Scene(
+        name="BeamDomino",
+        bodies=tuple(bodies),
+        materials=_MATERIALS,
+        cameras=(
+            Camera(
+                name="follow",
+                position=(start[0], start[1] + CAMERA_OFFSET[1], start[2] + CAMERA_OFFSET[2]),
+                target=start,
+                fov_y_deg=45.0,
+            ),
+            Camera(name="static", position=(7.5, -15.0, 8.0), target=(2.6, -0.6, 0.2),
+                   fov_y_deg=40.0),
+            Camera(name="top", position=(2.8, -1.01, 21.0), target=(2.8, -1.0, 0.0),
+                   fov_y_deg=40.0),
+        ),
+        sun=Sun(direction=unit((0.45, 0.55, -0.9)), strength=2.6),
+        sky=Sky(),
+    )  # fmt: skip
+    pillars = ["pillar_0", "pillar_1", "pillar_2"]
+    drivers = (
+        DriverSpec(
+            kind="force",
+            params={
+                "body": "floor_ball",
+                "axes": [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
+                "newtons": PUSH_N,
+                "max_speed": MAX_SPEED_MPS,
+            },
+        ),
+        DriverSpec(
+            kind="release",
+            params={
+                "striker": "floor_ball",
+                "struck": list(pillars),
+                "released": [*pillars] if pinned else [*pillars, "slab"],
+                "impulse": RELEASE_NS,
+            },
+        ),
+        DriverSpec(
+            kind="follow_camera",
+            params={
+                "camera": "follow",
+                "body": "floor_ball",
+                "offset": list(CAMERA_OFFSET),
+                "mode": "smooth",
+                "rate": CAMERA_RATE_PER_S,
+            },
+        ),
+    )
+    rules = EventRules(
+        chain="beam_domino",
+        contact_roles=(
+            ("player", "pillar"), ("player", "domino"), ("player", "wall"), ("player", "slab"),
+            ("roof_ball", "slab"), ("roof_ball", "domino"), ("roof_ball", "floor"),
+            ("domino", "domino"), ("slab", "domino"), ("pillar", "domino"),
+        ),
+        fall_deg=FALL_DEG,
+        plateau=0.5,
+    )  # fmt: skip
+    config = EngineConfig(iterations=50, restitution_threshold=0.2)
+    return Composition(scene, drivers, rules, {}, config)
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _start(rng: np.random.Generator, options: Mapping[str, Any]) -> float:
+    if "x0" in options:
+        if "shape" in options:
+            raise UserError("BeamDomino: options shape and x0 exclude each other: give one")
+        x0 = options["x0"]
+        if isinstance(x0, bool) or not isinstance(x0, int | float) or not abs(x0) <= X0_LIMIT_M:
+            raise UserError(f"BeamDomino: option x0 = {x0!r}: give metres in [-5, 5]")
+        return float(x0)
+    shape = options.get("shape", "canonical")
+    if shape not in START_BANDS:
+        raise UserError(
+            f"BeamDomino: unknown option shape {shape!r}: choose from {', '.join(START_BANDS)}"
+        )
+    return float(rng.uniform(*START_BANDS[shape]))
+
+
+def _intervention(options: Mapping[str, Any]) -> str:
+    name = options.get("intervention", "none")
+    if name not in INTERVENTIONS:
+        raise UserError(
+            f"BeamDomino: unknown option intervention {name!r}: "
+            f"choose from {', '.join(INTERVENTIONS)}"
+        )
+    return str(name)
+
+
+_MATERIALS = (
+    material("floor", "tiles", (0.30, 0.34, 0.38), (0.25, 0.29, 0.33), (0.14, 0.16, 0.19),
+              uv_m=4.0, roughness=0.55, specular=0.25),
+    material("wall", "concrete", (0.52, 0.50, 0.47), (0.40, 0.39, 0.37),
+              uv_m=2.0, roughness=0.9, specular=0.1),
+    material("floor_ball", "ball_panels", (0.62, 0.03, 0.025), (0.86, 0.80, 0.72),
+              roughness=0.25, specular=0.6),
+    material("roof_ball", "ball_panels", (0.90, 0.46, 0.02), (0.06, 0.09, 0.22),
+              roughness=0.25, specular=0.6),
+    material("pillar", "marble", (0.70, 0.70, 0.72), (0.42, 0.45, 0.50),
+              uv_m=1.2, roughness=0.4, specular=0.4),
+    material("slab", "marble", (0.86, 0.86, 0.85), (0.66, 0.68, 0.70),
+              uv_m=2.0, roughness=0.35, specular=0.4, seed=3),
+    material("domino_face", "speckle", (0.82, 0.76, 0.62), (0.62, 0.55, 0.42),
+              uv_m=0.5, roughness=0.4, specular=0.4),
+    material("domino_back", "speckle", (0.02, 0.20, 0.30), (0.05, 0.34, 0.44),
+              uv_m=0.5, roughness=0.4, specular=0.4, seed=5),
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""One renderer, made when first needed, shared by an environment and its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from wmeval.scene import Meshes, Scene
+
+if TYPE_CHECKING:
+    from wmeval.sim.protocol import Renderer, RenderState
+
+
+class Pictures:
+    """A lazily made renderer with a count of its holders.
+
+    A renderer is built for how things look; where they are arrives with each draw. So episodes that
+    differ in their starting poses alone share one, and a reset does not bake textures anew.
+
+    Args:
+        name: row of `wmeval.sim.render.RENDERERS`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._holders = 1
+        self._renderer: Renderer | None = None
+        self._look: str | None = None
+        self._scene: Scene | None = None
+
+    def share(self) -> Pictures:
+        """One more holder."""
+        self._holders += 1
+        return self
+
+    def release(self) -> None:
+        """One holder less; the last one frees the renderer."""
+        self._holders -= 1
+        if self._holders <= 0:
+            self._free()
+
+    def draw(
+        self,
+        scene: Scene,
+        meshes: Meshes,
+        state: RenderState,
+        size: tuple[int, int],
+        layers: tuple[str, ...],
+    ) -> Mapping[str, NDArray[Any]]:
+        """Layers of one instant at (width, height) [px]."""
+        return self._of(scene, meshes).draw(state, size[0], size[1], layers)
+
+    def version(self, scene: Scene, meshes: Meshes) -> str:
+        """Version of the renderer."""
+        return self._of(scene, meshes).version
+
+    def _of(self, scene: Scene, meshes: Meshes) -> Renderer:
+        if self._renderer is not None and scene is self._scene:
+            return self._renderer
+        look = _look(scene)
+        if self._renderer is None or look != self._look:
+            from wmeval.sim.render import make_renderer
+
+            self._free()
+            self._renderer = make_renderer(self.name, scene, meshes)
+            self._look = look
+        self._scene = scene
+        return self._renderer
+
+    def _free(self) -> None:
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+            self._look = None
+            self._scene = None
+
+
+def _look(scene: Scene) -> str:
+    """What a renderer is built from: all but the cameras and where moving bodies start."""
+    rest = {"position", "quaternion_wxyz", "linear_velocity", "angular_velocity", "active"}
+    bodies = [
+        body.model_dump_json(
+            exclude=rest - (set() if body.motion != "static" else {"position", "quaternion_wxyz"})
+        )
+        for body in scene.bodies
+    ]
+    others = scene.model_dump_json(exclude={"bodies", "cameras", "name"})
+    return "\n".join([*bodies, others])
