@@ -1,0 +1,524 @@
+"""What can be known of a clip: from the simulator's records, or from its pixels alone.
+
+One result type for every source. The *oracle* reads records (references, simulator-backed
+candidates). The *classical* source reads pixels: DIS optical flow with a forward-backward gate, and
+a tracker of balls that is told nothing but the first frame's mask. Whatever cannot be measured is
+NaN or absent with a reason, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.records import Events, WorldLog
+from wmeval.scene import Scene, Sphere
+
+F8 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+Source = Literal["oracle", "classical", "learned"]
+
+# Settings of the classical source; results print them.
+FLOW_GATE_PX = 1.0
+FLOW_PRESET = "DIS medium, finest scale 0"
+LOST_BELOW = 0.35  # share of the first frame's contrast at which a ball counts as lost
+STILL_SHARE = 0.01  # of the picture's height: a background that moves less is still
+CLASSICAL_SETTINGS: Mapping[str, Any] = MappingProxyType(
+    {
+        "flow": FLOW_PRESET,
+        "flow_gate_px": FLOW_GATE_PX,
+        "tracker": "colour contrast of a disc, seeded by the first frame's mask",
+        "lost_below": LOST_BELOW,
+        "still_share": STILL_SHARE,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Still:
+    """A camera that does not move: ``K`` (3, 3) [px], ``T_world_camera`` (4, 4)."""
+
+    K: F8
+    T_world_camera: F8
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Recovered quantities of one clip, frame by frame.
+
+    Attributes:
+        source: where they come from.
+        times: exact times [s] of the T frames.
+        positions: body -> (T, 3) [m], NaN where not measured.
+        velocities: body -> (T, 3) [m/s] where the source knows them (records); else absent.
+        pixels: body -> (T, 2) [px] centre of the silhouette.
+        confidence: body -> (T,) in [0, 1].
+        flows: flow (H, W, 2) [px] of frame pairs that were asked for, NaN where not measured.
+        events: what happened, in the candidate's own time; None when the source cannot tell.
+        missing: quantity ("positions", "flows", "events") -> why it is absent.
+        weights_sha256: of learned weights; empty for other sources.
+        settings: of the source.
+    """
+
+    source: Source
+    times: tuple[Fraction, ...]
+    positions: Mapping[str, F8] = field(default_factory=dict)
+    velocities: Mapping[str, F8] = field(default_factory=dict)
+    pixels: Mapping[str, F8] = field(default_factory=dict)
+    confidence: Mapping[str, F8] = field(default_factory=dict)
+    flows: tuple[NDArray[np.float32], ...] | None = None
+    events: Events | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+    weights_sha256: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def coverage(self, body: str) -> float:
+        """Share of the frames in which a body's position was measured, in [0, 1]."""
+        track = self.positions.get(body)
+        if track is None or not len(track):
+            return 0.0
+        return float(np.isfinite(track).all(axis=1).mean())
+
+
+# --- oracle -------------------------------------------------------------------------------------
+
+
+def oracle(
+    log: WorldLog,
+    times: Sequence[Fraction],
+    *,
+    bodies: Sequence[str],
+    flows: Sequence[NDArray[np.float32]] | None = None,
+) -> Estimate:
+    """What a record says of a clip.
+
+    Args:
+        log: row i is frame i's state.
+        times: of the frames.
+        bodies: names of the bodies that are wanted.
+        flows: exact flows of the sampled pairs, where a renderer made them.
+
+    Raises:
+        ValueError: the record has not one row per frame.
+    """
+    if len(log) != len(times):
+        raise ValueError(f"{len(times)} frames but {len(log)} recorded states")
+    index = {name: log.state.body(name) for name in bodies}
+    active = {name: log.state.active[:, i, None] for name, i in index.items()}
+    return Estimate(
+        source="oracle",
+        times=tuple(times),
+        positions={
+            n: np.where(active[n], log.state.position[:, i], np.nan) for n, i in index.items()
+        },
+        velocities={
+            n: np.where(active[n], log.state.linear_velocity[:, i], np.nan)
+            for n, i in index.items()
+        },
+        flows=None if flows is None else tuple(flows),
+        events=log.events,
+        missing={} if flows is not None else {"flows": "no exact flow was rendered"},
+    )
+
+
+# --- flow ---------------------------------------------------------------------------------------
+
+
+class ClassicalFlow:
+    """Dense flow by OpenCV's DIS (medium preset, finest scale 0), gated forward and backward."""
+
+    def __init__(self) -> None:
+        import cv2
+
+        self._dis = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+        self._dis.setFinestScale(0)
+
+    def between(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Flow (H, W, 2) float32 [px] of two grey pictures (H, W).
+
+        NaN where following the flow there and back misses the start by `FLOW_GATE_PX` or more, or
+        leaves the picture.
+        """
+        import cv2
+
+        # A fresh field each time: DIS would take a given one as its starting guess.
+        forward = np.asarray(self._dis.calc(first, second, None), np.float32)
+        backward = np.asarray(self._dis.calc(second, first, None), np.float32)
+        height, width = first.shape
+        x, y = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
+        tx, ty = x + forward[..., 0], y + forward[..., 1]
+        inside = (tx >= 0) & (ty >= 0) & (tx <= width - 1) & (ty <= height - 1)
+        back = cv2.remap(backward, tx, ty, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        gate = inside & (np.linalg.norm(forward + back, axis=-1) < FLOW_GATE_PX)
+        return np.where(gate[..., None], forward, np.float32(np.nan))
+
+
+def classical_flows(
+    frames: NDArray[np.uint8], pairs: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.float32], ...]:
+    """Flows (H, W, 2) [px] of frame pairs (a, b), composed from adjacent frames.
+
+    Args:
+        frames: (T, H, W, 3) uint8.
+        pairs: frame indices with a < b.
+    """
+    import cv2
+
+    from wmeval.eval.metrics.flow import compose
+
+    estimator = ClassicalFlow()
+    out: list[NDArray[np.float32]] = []
+    for a, b in pairs:
+        grey = cv2.cvtColor(frames[a], cv2.COLOR_RGB2GRAY)
+        total: Any = None
+        for k in range(a, b):
+            after = cv2.cvtColor(frames[k + 1], cv2.COLOR_RGB2GRAY)
+            step = estimator.between(np.asarray(grey), np.asarray(after))
+            total = step if total is None else compose(total, step)
+            grey = after
+        out.append(np.asarray(total, np.float32))
+    return tuple(out)
+
+
+# --- is the camera still? -----------------------------------------------------------------------
+
+
+def camera_moved(frames: NDArray[np.uint8], exclude: Bool, *, samples: int = 6) -> str:
+    """Why the camera of a clip cannot be taken to stand still; empty when it can.
+
+    Corners of the first frame's background are looked for again in later frames; a camera is still
+    when at least a third of them are found (there and back within 1 px) and the median of their
+    displacements is below 1 % of the picture's height.
+
+    Args:
+        frames: (T, H, W, 3) uint8.
+        exclude: (H, W) pixels of the first frame that belong to moving bodies.
+        samples: later frames looked at.
+    """
+    import cv2
+
+    height = frames.shape[1]
+    first = cv2.cvtColor(frames[0], cv2.COLOR_RGB2GRAY)
+    allowed = np.where(exclude, 0, 255).astype(np.uint8)
+    corners = cv2.goodFeaturesToTrack(first, 200, 0.01, max(3, height // 60), mask=allowed)
+    if corners is None or len(corners) < 8:
+        return "the first frame's background has no texture to tell by"
+    for k in np.unique(np.linspace(0, len(frames) - 1, samples + 1).astype(int))[1:]:
+        other = cv2.cvtColor(frames[k], cv2.COLOR_RGB2GRAY)
+        moved, there, _ = cv2.calcOpticalFlowPyrLK(first, other, corners, None)  # type: ignore[call-overload]
+        back, again, _ = cv2.calcOpticalFlowPyrLK(other, first, moved, None)
+        found = (there[:, 0] == 1) & (again[:, 0] == 1)
+        found &= np.linalg.norm((back - corners)[:, 0], axis=1) < 1.0
+        if found.mean() < 1 / 3:
+            return f"only {100 * found.mean():.0f} % of the background is found in frame {k}"
+        shift = float(np.median(np.linalg.norm((moved - corners)[found, 0], axis=1)))
+        if shift > STILL_SHARE * height:
+            return f"the background has moved by {shift:.1f} px in frame {k}"
+    return ""
+
+
+# --- balls in pixels ----------------------------------------------------------------------------
+
+_BINS = (16, 32, 32)  # Lab
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A clipped square of a picture."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    @staticmethod
+    def around(cx: float, cy: float, half: float, shape: tuple[int, int]) -> _Window:
+        x0, y0 = max(0, int(cx - half)), max(0, int(cy - half))
+        x1, y1 = min(shape[1], int(cx + half) + 2), min(shape[0], int(cy + half) + 2)
+        return _Window(x0, y0, max(0, x1 - x0), max(0, y1 - y0))
+
+    def cut(self, picture: NDArray[Any]) -> NDArray[Any]:
+        return picture[self.y : self.y + self.height, self.x : self.x + self.width]
+
+
+def _bins(lab: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Histogram bin of every pixel, (H, W)."""
+    q = lab.astype(np.int64)
+    out: NDArray[np.int64] = ((q[..., 0] >> 4) * 32 + (q[..., 1] >> 3)) * 32 + (q[..., 2] >> 3)
+    return out
+
+
+def _histogram(bins: NDArray[np.int64]) -> F8:
+    """Smoothed probabilities of the bins, flat."""
+    from scipy.ndimage import gaussian_filter
+
+    counts = np.bincount(bins.ravel(), minlength=int(np.prod(_BINS))).astype(np.float64)
+    smooth: F8 = gaussian_filter(counts.reshape(_BINS), (0.7, 0.7, 0.7), mode="nearest").ravel()
+    total = float(smooth.sum())
+    return smooth / total if total > 0 else smooth
+
+
+def _disc(radius: float) -> NDArray[np.float32]:
+    """Anti-aliased disc kernel that sums to 1."""
+    half = int(np.ceil(radius)) + 1
+    y, x = np.mgrid[-half : half + 1, -half : half + 1]
+    kernel = np.clip(radius + 0.5 - np.hypot(x, y), 0, 1).astype(np.float32)
+    return kernel / kernel.sum()
+
+
+def _ring(inner: float, outer: float) -> NDArray[np.float32]:
+    """Anti-aliased ring kernel that sums to 1."""
+    half = int(np.ceil(outer)) + 1
+    y, x = np.mgrid[-half : half + 1, -half : half + 1]
+    distance = np.hypot(x, y)
+    kernel = np.clip(outer + 0.5 - distance, 0, 1) - np.clip(inner + 0.5 - distance, 0, 1)
+    kernel = kernel.astype(np.float32)
+    return kernel / kernel.sum()
+
+
+def _parabola(left: float, middle: float, right: float) -> float:
+    """Offset of the top of a parabola through three equidistant samples, within +-1/2."""
+    curvature = left - 2 * middle + right
+    return 0.0 if curvature >= 0 else float(np.clip(0.5 * (left - right) / curvature, -0.5, 0.5))
+
+
+@dataclass
+class _Ball:
+    """Tracker of one ball: a disc whose inside looks like the seed and whose rim does not."""
+
+    foreground: F8
+    center: NDArray[np.float64]
+    radius: float
+    velocity: NDArray[np.float64]
+    contrast: float = 0.0
+    lost: int = 0
+
+    @classmethod
+    def seeded(cls, lab: NDArray[np.uint8], mask: Bool) -> _Ball:
+        ys, xs = np.nonzero(mask)
+        center = np.array([xs.mean() + 0.5, ys.mean() + 0.5])
+        radius = float(np.sqrt(len(xs) / np.pi))
+        ball = cls(_histogram(_bins(lab[mask])), center, radius, np.zeros(2))
+        found = ball.look(lab, reach=0.3 * radius)
+        ball.contrast = found[2] if found is not None else 0.0
+        return ball
+
+    def look(
+        self, lab: NDArray[np.uint8], *, reach: float
+    ) -> tuple[NDArray[np.float64], float, float] | None:
+        """Best (centre, radius, contrast) within ``reach`` of the prediction; None outside."""
+        import cv2
+
+        height, width = lab.shape[:2]
+        px, py = self.center + self.velocity
+        half = reach + 2.2 * self.radius + 2
+        window = _Window.around(px, py, half, (height, width))
+        if window.width < 4 or window.height < 4:
+            return None
+        bins = _bins(window.cut(lab))
+        y, x = np.mgrid[0 : window.height, 0 : window.width]
+        away = np.hypot(x + window.x + 0.5 - px, y + window.y + 0.5 - py)
+        outside = away > reach + 1.15 * self.radius
+        background = _histogram(bins[outside] if outside.sum() > 20 else bins)
+        floor = 1e-4
+        ratio = np.log((self.foreground + floor) / (background + floor))
+        evidence = np.clip(ratio[bins], -3, 3).astype(np.float32)
+        best: tuple[float, float, float, float, NDArray[np.float32]] | None = None
+        near = away <= max(reach, 1.0)
+        if not near.any():
+            return None
+        # Beyond the picture's edge nothing speaks for a ball.
+        for scale in (0.94, 0.97, 1.0, 1.03, 1.06):
+            radius = self.radius * scale
+            border = cv2.BORDER_REPLICATE
+            inside = cv2.filter2D(evidence, -1, _disc(radius), borderType=border)
+            rim = cv2.filter2D(evidence, -1, _ring(radius, 1.35 * radius + 1), borderType=border)
+            score = np.where(near, inside - rim - 0.02 * (away / self.radius) ** 2, -np.inf)
+            k = int(np.argmax(score))
+            j, i = divmod(k, window.width)
+            if best is None or score[j, i] > best[0]:
+                best = (float(score[j, i]), radius, float(i), float(j), score)
+        assert best is not None
+        top, radius, i_f, j_f, score = best
+        i, j = int(i_f), int(j_f)
+        dx = dy = 0.0
+        if 0 < i < window.width - 1 and np.isfinite(score[j, i - 1 : i + 2]).all():
+            dx = _parabola(*(float(v) for v in score[j, i - 1 : i + 2]))
+        if 0 < j < window.height - 1 and np.isfinite(score[j - 1 : j + 2, i]).all():
+            dy = _parabola(*(float(v) for v in score[j - 1 : j + 2, i]))
+        center = np.array([window.x + i + 0.5 + dx, window.y + j + 0.5 + dy])
+        return center, radius, top
+
+    def advance(self, lab: NDArray[np.uint8]) -> float:
+        """Go on by one frame; the confidence in [0, 1], 0 when the ball is not found."""
+        speed = float(np.linalg.norm(self.velocity))
+        reach = (0.6 * self.radius + 2 + 0.4 * speed) * min(1 + self.lost, 3)
+        found = self.look(lab, reach=reach)
+        if found is None or self.contrast <= 0 or found[2] < LOST_BELOW * self.contrast:
+            self.lost += 1
+            self.velocity = self.velocity * 0.8
+            self.center = self.center + self.velocity
+            return 0.0
+        center, radius, top = found
+        step = (center - self.center) if not self.lost else self.velocity
+        self.velocity = 0.5 * self.velocity + 0.5 * step
+        self.center = center
+        self.radius = 0.7 * self.radius + 0.3 * radius
+        self.lost = 0
+        return float(np.clip(top / self.contrast, 0, 1))
+
+
+def track_balls(
+    frames: NDArray[np.uint8], seeds: Mapping[str, Bool]
+) -> tuple[dict[str, F8], dict[str, F8]]:
+    """Silhouette centres (T, 2) [px] and confidences (T,) of balls seeded in the first frame.
+
+    Args:
+        frames: (T, H, W, 3) uint8.
+        seeds: body -> mask (H, W) in the first frame. A seed below 12 px is not tracked: NaN.
+
+    Returns:
+        Centres, NaN where the ball was not found or its disc leaves the picture, and confidences.
+    """
+    import cv2
+
+    pixels = {n: np.full((len(frames), 2), np.nan) for n in seeds}
+    confidence = {n: np.zeros(len(frames)) for n in seeds}
+    balls: dict[str, _Ball] = {}
+    height, width = frames.shape[1:3]
+    for k, frame in enumerate(frames):
+        lab = np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2LAB))
+        for name, mask in seeds.items():
+            if k == 0:
+                if mask.sum() < 12:
+                    continue
+                balls[name] = ball = _Ball.seeded(lab, mask)
+                sure = 1.0 if ball.contrast > 0 else 0.0
+            elif name in balls:
+                ball = balls[name]
+                sure = ball.advance(lab)
+            else:
+                continue
+            margin = np.array([width, height]) - ball.center
+            whole = min(ball.center.min(), margin.min()) >= ball.radius - 0.5
+            if sure > 0 and whole:
+                pixels[name][k] = ball.center
+                confidence[name][k] = sure
+    return pixels, confidence
+
+
+def sphere_on_plane(pixels: F8, radius: float, height: float, camera: Still) -> F8:
+    """World centres (T, 3) [m] of spheres whose silhouettes are centred at ``pixels`` (T, 2).
+
+    The silhouette of a sphere at camera coordinates (X, Y, Z) is an ellipse centred at
+    (X, Y) Z / (Z^2 - r^2), not at the projection (X, Y) / Z of its centre; the centre lies on the
+    plane z = ``height`` of the world. NaN for rays that do not meet the plane in front.
+
+    Args:
+        pixels: (T, 2) [px].
+        radius: of the spheres [m].
+        height: of their centres above z = 0 [m]; a ball on the floor has ``radius``.
+        camera: a camera that stands still.
+    """
+    K, T = camera.K, camera.T_world_camera
+    m = (np.asarray(pixels, np.float64) - K[:2, 2]) / np.array([K[0, 0], K[1, 1]])
+    eye = T[:3, 3]
+    out = np.full((len(m), 3), np.nan)
+    shrink = np.ones(len(m))
+    for _ in range(4):  # a contraction of ratio (r / Z)^2: four rounds reach rounding error
+        rays = np.concatenate([m * shrink[:, None], np.ones((len(m), 1))], axis=1) @ T[:3, :3].T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            depth = (height - eye[2]) / rays[:, 2]
+            depth = np.where(depth > radius, depth, np.nan)
+            shrink = 1 - (radius / depth) ** 2
+        out = eye + rays * depth[:, None]
+    return out
+
+
+def classical(
+    frames: NDArray[np.uint8],
+    times: Sequence[Fraction],
+    *,
+    scene: Scene,
+    seeds: Mapping[str, Bool],
+    camera: Still | None,
+    pairs: Sequence[tuple[int, int]] = (),
+    moving: Bool | None = None,
+) -> Estimate:
+    """What pixels alone tell of a clip.
+
+    Args:
+        frames: (T, H, W, 3) uint8.
+        times: exact times [s].
+        scene: for the radii of the seeded balls.
+        seeds: ball -> its mask in the FIRST frame, the only thing told about the contents.
+        camera: the still camera; None when it moves or is not known.
+        pairs: frame pairs whose flow is wanted.
+        moving: (H, W) pixels of the first frame that may move; the rest must stand still for
+            positions in metres.
+    """
+    pixels, confidence = track_balls(frames, seeds)
+    missing = {"events": "classical perception recovers no contacts and falls from pixels"}
+    reason = ""
+    if camera is None:
+        reason = "camera unknown"
+    elif moving is not None:
+        reason = camera_moved(frames, moving)
+        reason = f"camera unknown: {reason}" if reason else ""
+    positions: dict[str, F8] = {}
+    if reason:
+        missing["positions"] = reason
+    elif camera is not None:
+        for name in seeds:
+            radius = ball_radius(scene, name)
+            # Only a ball on the floor has a known height.
+            positions[name] = sphere_on_plane(pixels[name], radius, radius, camera)
+    return Estimate(
+        source="classical",
+        times=tuple(times),
+        positions=positions,
+        pixels=pixels,
+        confidence=confidence,
+        flows=classical_flows(frames, pairs),
+        missing=missing,
+        settings=dict(CLASSICAL_SETTINGS),
+    )
+
+
+def ball_radius(scene: Scene, name: str) -> float:
+    """Radius [m] of a body that is one ball.
+
+    Raises:
+        ValueError: the body is not a ball.
+    """
+    shapes = [v.shape for v in scene.bodies[scene.index(name)].visuals]
+    shapes += [c.shape for c in scene.bodies[scene.index(name)].collision]
+    balls = [s.radius for s in shapes if isinstance(s, Sphere)]
+    if not balls:
+        raise ValueError(f"body {name!r} is not a ball")
+    return max(balls)
+
+
+def floor_balls(scene: Scene, *, roles: Sequence[str] = ("player",)) -> tuple[str, ...]:
+    """Balls that start on the floor z = 0: the only bodies whose height pixels can be trusted with.
+
+    Args:
+        scene: the world at t = 0.
+        roles: which bodies are wanted.
+    """
+    names = []
+    for body in scene.bodies:
+        if body.role in roles and any(isinstance(c.shape, Sphere) for c in body.collision):
+            radius = ball_radius(scene, body.name)
+            if abs(body.position[2] - radius) < 0.05 * radius:
+                names.append(body.name)
+    return tuple(names)
+
+
+FlowMaker = Callable[[int, int], NDArray[np.float32]]
