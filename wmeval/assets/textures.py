@@ -1,0 +1,409 @@
+"""Seamless textures, made from a name, colours and a seed.
+
+Each builder bakes ONE period of its pattern; a renderer repeats it ``Texture.repeat`` times across
+the unit square of texture coordinates (or across ``uv_m`` metres). Every pattern carries contrast
+at several scales, from the whole tile down to single texels, because optical-flow estimators fail
+on flat colour: even a "plain" wall is ``concrete`` or ``speckle``, never a constant.
+
+Colours are linear RGB; a builder that wants more colours than it gets derives the rest from the
+first. ``ball_panels`` is meant for spheres: it is evaluated on directions, so it has no seam and no
+pinch at the poles; its octants and band make rotation about any axis visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.errors import UserError
+from wmeval.scene import Color, Texture
+
+F4 = NDArray[np.float32]
+Rng = np.random.Generator
+Builder = Callable[[int, tuple[Color, ...], Rng], F4]
+
+TEXTURES: dict[str, Builder] = {}
+
+
+def _builder(function: Builder) -> Builder:
+    TEXTURES[function.__name__] = function
+    return function
+
+
+# --- ingredients --------------------------------------------------------------------------------
+
+
+def _grid(size: int) -> tuple[F4, F4]:
+    """Texel centres u (columns) and v (rows) in [0, 1), each (size, size)."""
+    axis = ((np.arange(size) + 0.5) / size).astype(np.float32)
+    u, v = np.meshgrid(axis, axis)
+    return u, v
+
+
+def _field(
+    size: int, rng: Rng, *, slope: float = 1.6, low: float = 1.0, stretch: float = 1.0
+) -> F4:
+    """Periodic random field (size, size), zero mean, unit standard deviation.
+
+    Spectral synthesis: amplitude ``f ** -slope`` above ``low`` cycles per tile; ``stretch`` > 1
+    draws the grain out along u.
+    """
+    fy = np.fft.fftfreq(size, 1 / size)[:, None]
+    fx = np.fft.rfftfreq(size, 1 / size)[None, :] * stretch
+    f = np.hypot(fx, fy)
+    amplitude = np.where(f >= low, np.maximum(f, 1e-9) ** -slope, 0.0)
+    noise = np.fft.rfft2(rng.standard_normal((size, size)))
+    field = np.fft.irfft2(noise * amplitude, (size, size))
+    return np.asarray((field - field.mean()) / field.std(), np.float32)
+
+
+def _cells(size: int, count: int, rng: Rng, *, jitter: float = 0.9) -> tuple[F4, NDArray[np.int64]]:
+    """Periodic cellular pattern: distance to the nearest of ``count``^2 seeds in cell widths, its id."""
+    u, v = _grid(size)
+    x, y = u * count, v * count
+    ix, iy = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
+    offset = 0.5 + jitter * (rng.random((count, count, 2)) - 0.5)
+    best = np.full((size, size), 9.0, np.float32)
+    which = np.zeros((size, size), np.int64)
+    for dy in (-1, 0, 1):
+        for dx in (-1, 0, 1):
+            cx, cy = (ix + dx) % count, (iy + dy) % count
+            px, py = ix + dx + offset[cy, cx, 0], iy + dy + offset[cy, cx, 1]
+            d = np.hypot(x - px, y - py).astype(np.float32)
+            near = d < best
+            best = np.where(near, d, best)
+            which = np.where(near, cy * count + cx, which)
+    return best, which
+
+
+def _step(edge0: float, edge1: float, x: F4) -> F4:
+    """Hermite step from 0 at ``edge0`` to 1 at ``edge1``."""
+    t = np.clip((x - edge0) / (edge1 - edge0), 0, 1)
+    return np.asarray(t * t * (3 - 2 * t), np.float32)
+
+
+def _mix(a: F4, b: F4, t: F4) -> F4:
+    """Blend of (..., 3) colours by (...) weights."""
+    return np.asarray(a + (b - a) * t[..., None], np.float32)
+
+
+def _rgb(colors: tuple[Color, ...], index: int, *, fallback: float = 0.7) -> F4:
+    """Colour ``index``; a missing one is colour 0 times ``fallback`` (towards white above 1)."""
+    if index < len(colors):
+        return np.array(colors[index], np.float32)
+    base = np.array(colors[0], np.float32)
+    if fallback > 1:
+        return np.asarray(base + (1 - base) * (fallback - 1), np.float32)
+    return np.asarray(base * fallback, np.float32)
+
+
+def _flat(size: int, color: F4) -> F4:
+    return np.broadcast_to(color, (size, size, 3)).astype(np.float32)
+
+
+def _shade(rgb: F4, *factors: F4) -> F4:
+    """Colour times (1 + each factor)."""
+    out = rgb
+    for factor in factors:
+        out = out * (1 + factor)[..., None]
+    return np.asarray(out, np.float32)
+
+
+def _mottle(size: int, rng: Rng, coarse: float = 0.05, fine: float = 0.05) -> F4:
+    """Relative brightness variation at all scales, for any surface."""
+    broad = _field(size, rng, slope=1.5)
+    grain = _field(size, rng, slope=0.6, low=24)
+    return np.asarray(coarse * broad + fine * grain, np.float32)
+
+
+# --- builders -----------------------------------------------------------------------------------
+
+
+@_builder
+def checker(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Two by two squares with narrow joints; polished-stone mottling."""
+    u, v = _grid(size)
+    odd = ((np.floor(u * 2) + np.floor(v * 2)) % 2).astype(np.float32)
+    a, b = _rgb(colors, 0), _rgb(colors, 1, fallback=0.62)
+    rgb = _mix(_flat(size, a), _flat(size, b), odd)
+    edge = np.minimum(np.abs((u * 2 + 0.5) % 1 - 0.5), np.abs((v * 2 + 0.5) % 1 - 0.5))
+    joint = 1 - _step(0.004, 0.012, edge)
+    cloud = _field(size, rng, slope=1.7)
+    return _shade(rgb, -0.35 * joint, 0.06 * cloud, _mottle(size, rng, 0.02, 0.06))
+
+
+@_builder
+def tiles(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Four by four tiles, each of its own tone, with grout (colour 1) and worn rims."""
+    u, v = _grid(size)
+    n = 4
+    tone = rng.uniform(-0.11, 0.11, (n, n)).astype(np.float32)
+    tone = tone[np.floor(v * n).astype(int), np.floor(u * n).astype(int)]
+    edge = np.minimum(np.abs((u * n + 0.5) % 1 - 0.5), np.abs((v * n + 0.5) % 1 - 0.5))
+    edge = edge + 0.004 * _field(size, rng, slope=1.2, low=6)
+    grout = 1 - _step(0.014, 0.030, edge)
+    rim = (1 - _step(0.03, 0.085, edge)) * (1 - grout)
+    face = _shade(_flat(size, _rgb(colors, 0)), tone, 0.07 * rim, _mottle(size, rng, 0.045, 0.06))
+    speck = _step(1.9, 2.6, _field(size, rng, slope=0.5, low=40))
+    face = _shade(face, -0.22 * speck)
+    filler = _shade(_flat(size, _rgb(colors, 1, fallback=0.6)), _mottle(size, rng, 0.04, 0.1))
+    return _mix(face, filler, grout)
+
+
+@_builder
+def planks(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Six staggered boards along u, with grain, growth rings and dark joints."""
+    u, v = _grid(size)
+    rows = 6
+    row = np.floor(v * rows).astype(int)
+    start = rng.random(rows).astype(np.float32)[row]
+    board = (row * 2 + (np.floor((u + start) * 2).astype(int) % 2)).astype(int)
+    tone = rng.uniform(-0.16, 0.16, rows * 2).astype(np.float32)[board]
+    shift = rng.integers(0, size, rows * 2)[board]
+    grain = _field(size, rng, slope=0.9, low=3, stretch=14)
+    rings = _field(size, rng, slope=1.5, low=1, stretch=7)
+    iv = (np.arange(size)[:, None] + shift) % size
+    iu = np.broadcast_to(np.arange(size)[None, :], (size, size))
+    grain, rings = grain[iv, iu], rings[iv, iu]
+    ring = np.sin(9 * rings).astype(np.float32)
+    rgb = _mix(
+        _flat(size, _rgb(colors, 0)),
+        _flat(size, _rgb(colors, 1, fallback=0.55)),
+        np.clip(0.38 + 0.16 * ring + 0.16 * grain, 0, 1).astype(np.float32),
+    )
+    across = np.abs((v * rows + 0.5) % 1 - 0.5) / rows
+    along = np.abs(((u + start) * 2 + 0.5) % 1 - 0.5) / 2
+    joint = 1 - _step(0.0015, 0.0055, np.minimum(across, along))
+    return _shade(rgb, tone, -0.7 * joint, _mottle(size, rng, 0.02, 0.04))
+
+
+@_builder
+def noise(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Clouded blend of the colours, fractal down to single texels."""
+    field = _field(size, rng, slope=1.35)
+    level = np.clip(0.5 + 0.28 * field, 0, 1).astype(np.float32)
+    stops = max(2, len(colors))
+    palette = np.stack([_rgb(colors, i, fallback=0.62) for i in range(stops)])
+    x = level * (stops - 1)
+    i = np.minimum(x.astype(int), stops - 2)
+    rgb = _mix(palette[i], palette[i + 1], (x - i).astype(np.float32))
+    return _shade(rgb, _mottle(size, rng, 0.0, 0.07))
+
+
+@_builder
+def speckle(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Terrazzo: chips of three sizes in the other colours on colour 0."""
+    rgb = _shade(_flat(size, _rgb(colors, 0)), _mottle(size, rng, 0.035, 0.045))
+    chips = [_rgb(colors, 1, fallback=0.68), _rgb(colors, 2, fallback=1.45)]
+    chips += [_rgb(colors, i) for i in range(3, len(colors))]
+    for count, radius, share in ((10, 0.36, 0.42), (26, 0.36, 0.5), (64, 0.4, 0.5)):
+        distance, which = _cells(size, count, rng)
+        keep = rng.random(count * count) < share
+        size_of = rng.uniform(0.45, 1.0, count * count).astype(np.float32) * radius
+        ragged = distance + 0.05 * _field(size, rng, slope=0.9, low=count)
+        mask = (1 - _step(-0.06, 0.06, ragged - size_of[which])) * keep[which]
+        pick = np.stack(chips)[rng.integers(0, len(chips), count * count)]
+        tone = rng.uniform(0.85, 1.15, (count * count, 1)).astype(np.float32)
+        rgb = _mix(
+            rgb, np.asarray((pick * tone)[which], np.float32), (0.8 * mask).astype(np.float32)
+        )
+    return rgb
+
+
+@_builder
+def stripes(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Painted bands across u: four periods of the colours, a little worn."""
+    u, _ = _grid(size)
+    n = max(2, len(colors))
+    wobble = 0.006 * _field(size, rng, slope=1.3, low=4)
+    x = (u * 4 + wobble) % 1 * n
+    index = np.floor(x).astype(int) % n
+    palette = np.stack([_rgb(colors, i, fallback=0.5) for i in range(n)])
+    edge = np.abs((x + 0.5) % 1 - 0.5)
+    rgb = _shade(palette[index], -0.25 * (1 - _step(0.01, 0.035, edge)))
+    wear = _step(1.5, 2.4, _field(size, rng, slope=1.0, low=6))
+    return _shade(rgb, -0.18 * wear, _mottle(size, rng, 0.045, 0.07))
+
+
+@_builder
+def marble(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Pale stone with branching veins of colour 1."""
+    u, v = _grid(size)
+    warp = _field(size, rng, slope=1.75)
+    detail = _field(size, rng, slope=1.2, low=4)
+    rgb = _flat(size, _rgb(colors, 0))
+    vein_color = _flat(size, _rgb(colors, 1, fallback=0.4))
+    for ku, kv, width, weight in ((1, 1, 0.16, 0.75), (2, -1, 0.08, 0.5), (3, 2, 0.05, 0.35)):
+        phase = 2 * np.pi * (ku * u + kv * v) + 1.9 * warp + 0.25 * detail
+        vein = np.exp(-np.abs(np.sin(phase / 2)) / width).astype(np.float32)
+        strength = np.clip(0.55 + 0.4 * _field(size, rng, slope=1.5), 0, 1)
+        rgb = _mix(rgb, vein_color, (weight * vein * strength).astype(np.float32))
+    return _shade(rgb, 0.05 * warp, _mottle(size, rng, 0.03, 0.035))
+
+
+@_builder
+def concrete(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Cast concrete or matt plaster: stains, pores, fine aggregate."""
+    broad = _field(size, rng, slope=1.8)
+    stain = _step(0.6, 1.9, _field(size, rng, slope=1.5, low=2))
+    pores = _step(2.2, 2.8, _field(size, rng, slope=0.75, low=14))
+    light = _step(2.1, 2.9, _field(size, rng, slope=0.6, low=28))
+    rgb = _mix(
+        _flat(size, _rgb(colors, 0)),
+        _flat(size, _rgb(colors, 1, fallback=0.72)),
+        (0.5 * stain).astype(np.float32),
+    )
+    return _shade(rgb, 0.055 * broad, -0.4 * pores, 0.14 * light, _mottle(size, rng, 0.0, 0.065))
+
+
+@_builder
+def brushed(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Brushed metal: hairlines along u over soft bands."""
+    hair = _field(size, rng, slope=0.45, low=6, stretch=40)
+    band = _field(size, rng, slope=1.3, low=2, stretch=10)
+    scratch = _step(1.9, 2.7, _field(size, rng, slope=0.7, low=10, stretch=18))
+    rgb = _mix(
+        _flat(size, _rgb(colors, 0)),
+        _flat(size, _rgb(colors, 1, fallback=0.75)),
+        np.clip(0.4 + 0.2 * band, 0, 1).astype(np.float32),
+    )
+    return _shade(rgb, 0.075 * hair, 0.22 * scratch)
+
+
+@lru_cache(maxsize=8)
+def _on_sphere(size: int, seed: int) -> tuple[F4, F4, F4]:
+    """Directions (size, size, 3) of an equirectangular map; broad and fine seamless noise on them."""
+    u, v = _grid(size)
+    longitude, latitude = 2 * np.pi * u, np.pi * (0.5 - v)
+    direction = np.stack(
+        [
+            np.cos(latitude) * np.cos(longitude),
+            np.cos(latitude) * np.sin(longitude),
+            np.sin(latitude),
+        ],
+        axis=-1,
+    ).astype(np.float32)
+    rng = np.random.default_rng(seed)
+
+    def waves(count: int, low: float, high: float) -> F4:
+        k = rng.standard_normal((count, 3))
+        k *= (rng.uniform(low, high, count) / np.linalg.norm(k, axis=1))[:, None]
+        phase = rng.uniform(0, 2 * np.pi, count).astype(np.float32)
+        total = np.zeros((size, size), np.float32)
+        for wave, start in zip(k.astype(np.float32), phase, strict=True):
+            total += np.cos(direction @ wave + start)
+        return np.asarray(total / total.std(), np.float32)
+
+    return direction, waves(14, 3, 9), waves(30, 22, 70)
+
+
+@_builder
+def ball_panels(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """A ball's cover: octants of colours 0 and 1, seams, an off-axis ring and dots (colour 2).
+
+    Rows run from the +z pole to the -z pole, columns once around: for the texture coordinates of a
+    sphere. No axis of rotation leaves the picture unchanged.
+    """
+    direction, broad, fine = _on_sphere(size, int(rng.integers(0, 4)))
+    x, y, z = np.moveaxis(direction, -1, 0)
+    a, b = _rgb(colors, 0), _rgb(colors, 1, fallback=0.7)
+    mark = _rgb(colors, 2, fallback=1.75)
+    octant = _step(-0.012, 0.012, x) * 2 - 1
+    octant = octant * (_step(-0.012, 0.012, y) * 2 - 1) * (_step(-0.012, 0.012, z) * 2 - 1)
+    rgb = _mix(_flat(size, a), _flat(size, b), (0.5 - 0.5 * octant).astype(np.float32))
+    seam = 1 - _step(0.012, 0.03, np.min(np.abs(direction), axis=-1))
+    tilted = np.array([0.48, 0.6, 0.64], np.float32)
+    along = direction @ tilted
+    ring = 1 - _step(0.035, 0.05, np.abs(along - 0.52))
+    dot = 1 - _step(0.03, 0.05, 1 + direction @ np.array([0.64, -0.6, 0.48], np.float32) - 0.02)
+    dot = dot + _step(0.93, 0.945, along)
+    small = 1 - _step(0.008, 0.014, 1 + direction @ np.array([-0.8, 0.36, 0.48], np.float32))
+    rgb = _mix(rgb, _flat(size, mark), np.clip(ring + dot + small, 0, 1).astype(np.float32))
+    speck = _step(1.7, 2.3, fine)
+    return _shade(rgb, -0.5 * seam, 0.05 * broad, 0.045 * fine, -0.2 * speck)
+
+
+@_builder
+def grid(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Measuring grid: one heavy line a tile, ten fine ones, on lightly clouded ground."""
+    u, v = _grid(size)
+
+    def line(n: int, width: float) -> F4:
+        d = np.minimum(np.abs((u * n + 0.5) % 1 - 0.5), np.abs((v * n + 0.5) % 1 - 0.5)) / n
+        return 1 - _step(width, width + 1.5 / size, np.asarray(d, np.float32))
+
+    paint = np.clip(line(1, 0.006) + 0.5 * line(10, 0.0015), 0, 1).astype(np.float32)
+    base = _shade(_flat(size, _rgb(colors, 0)), _mottle(size, rng, 0.06, 0.06))
+    return _mix(base, _flat(size, _rgb(colors, 1, fallback=1.6)), (0.85 * paint).astype(np.float32))
+
+
+@_builder
+def grass(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Mown turf: blades, clumps and drier patches (colour 1)."""
+    blades = _field(size, rng, slope=0.7, low=20, stretch=0.35)
+    cross = _field(size, rng, slope=0.7, low=24, stretch=2.4)
+    clump = _field(size, rng, slope=1.2, low=3)
+    dry = _step(0.2, 1.8, _field(size, rng, slope=1.5, low=2))
+    rgb = _mix(
+        _flat(size, _rgb(colors, 0)),
+        _flat(size, _rgb(colors, 1, fallback=0.6)),
+        (0.6 * dry).astype(np.float32),
+    )
+    tips = _step(1.3, 2.4, np.asarray(blades + 0.6 * cross, np.float32))
+    return _shade(rgb, 0.16 * blades, 0.09 * cross, 0.12 * clump, 0.35 * tips)
+
+
+@_builder
+def asphalt(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Rolled aggregate in dark binder, with worn lanes."""
+    rgb = _shade(_flat(size, _rgb(colors, 0)), 0.1 * _field(size, rng, slope=1.6))
+    for count, bright in ((40, 0.55), (90, 0.4)):
+        distance, which = _cells(size, count, rng)
+        tone = rng.uniform(-bright, bright, count * count).astype(np.float32)
+        stone = 1 - _step(0.24, 0.44, distance)
+        rgb = _shade(rgb, stone * tone[which])
+    return _shade(rgb, _mottle(size, rng, 0.03, 0.1))
+
+
+# --- baking -------------------------------------------------------------------------------------
+
+
+def encode_srgb(linear: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Linear [0, 1] to 8-bit sRGB (IEC 61966-2-1)."""
+    x = np.clip(linear, 0, 1)
+    encoded = np.where(x <= 0.0031308, 12.92 * x, 1.055 * x ** (1 / 2.4) - 0.055)
+    return np.asarray(np.rint(encoded * 255), np.uint8)
+
+
+def decode_srgb(encoded: NDArray[np.uint8]) -> F4:
+    """8-bit sRGB to linear [0, 1]."""
+    x = np.arange(256) / 255
+    table = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4).astype(np.float32)
+    return np.asarray(table[encoded])
+
+
+@lru_cache(maxsize=256)
+def bake(texture: Texture, size: int = 512) -> NDArray[np.uint8]:
+    """One period of a texture, cached in the process.
+
+    Args:
+        texture: builder, colours and seed (``repeat`` is the renderer's business).
+        size: texels along each side.
+
+    Returns:
+        (size, size, 3) uint8 sRGB, read-only; opposite edges fit together.
+
+    Raises:
+        UserError: no such builder; the message names the known ones.
+    """
+    builder = TEXTURES.get(texture.builder)
+    if builder is None:
+        raise UserError(
+            f"no texture builder {texture.builder!r}: choose from {', '.join(TEXTURES)}"
+        )
+    baked = encode_srgb(builder(size, texture.colors, np.random.default_rng(texture.seed)))
+    baked.flags.writeable = False
+    return baked
