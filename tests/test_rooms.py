@@ -19,6 +19,7 @@ FLOORS = {
     "envs": 5,
     "eval": 6,
     "generators": 6,
+    "tables": 7,
     "doctor": 7,
     "cli": 7,
 }

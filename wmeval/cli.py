@@ -1,0 +1,258 @@
+"""The ``wmeval`` command: thin. Every command calls one documented function with a typed result.
+
+Exit codes: 0 done, 1 done with failures (they are listed), 2 bad input (the message says how to
+mend it).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+
+from wmeval.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Reference worlds, matched rollouts and fidelity metrics for world models and engines.",
+)
+generate_app = typer.Typer(no_args_is_help=True, help="Make many: sets of rollouts.")
+suite_app = typer.Typer(no_args_is_help=True, help="Frozen sets of cases under one content hash.")
+cases_app = typer.Typer(no_args_is_help=True, help="Hand cases to a cluster and take clips back.")
+app.add_typer(generate_app, name="generate")
+app.add_typer(suite_app, name="suite")
+app.add_typer(cases_app, name="cases")
+
+
+# --- reading of options -------------------------------------------------------------------------
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Size (640, 352) of the text "640x352".
+
+    Raises:
+        UserError: not two whole numbers in 16..8192.
+    """
+    try:
+        width, height = (int(part) for part in text.lower().split("x"))
+    except ValueError as error:
+        raise UserError(f"size {text!r}: write WIDTHxHEIGHT, for example 640x352") from error
+    if not (16 <= width <= 8192 and 16 <= height <= 8192):
+        raise UserError(f"size {text!r}: each side lies in 16..8192 px")
+    return width, height
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds (0, 1, 2, 3, 4) of the text "0:5", (0, 3, 7) of "0,3,7".
+
+    Raises:
+        UserError: no ascending range and no list of whole numbers.
+    """
+    try:
+        if ":" in text:
+            first, last = (int(part) for part in text.split(":"))
+            seeds = tuple(range(first, last))
+        else:
+            seeds = tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise UserError(f"seeds {text!r}: write FIRST:END or a list like 0,3,7") from error
+    if not seeds or min(seeds) < 0 or len(set(seeds)) != len(seeds):
+        raise UserError(f"seeds {text!r}: give at least one, none below 0, none twice")
+    return seeds
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """["ball_count=20", "dt=1/480"] -> values read as YAML.
+
+    Raises:
+        UserError: not NAME=VALUE.
+    """
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        name, mark, value = pair.partition("=")
+        if not (name and mark):
+            raise UserError(f"--set {pair!r}: write NAME=VALUE")
+        out[name] = yaml.safe_load(value)
+    return out
+
+
+EnvId = Annotated[str, typer.Argument(help="Environment, e.g. WMEval/BeamDomino-v0.")]
+Plan = Annotated[str, typer.Option("--plan", help="Name of a plan card; see `wmeval list plans`.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder to write; complete or absent.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Scene seed.")]
+Size = Annotated[str, typer.Option("--size", help="Picture size, WIDTHxHEIGHT.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Row of `wmeval list engines`.")]
+View = Annotated[str, typer.Option("--view", help="Camera: follow, static or top.")]
+Fps = Annotated[str, typer.Option("--fps", help="Frames per second, exact: 24, 24000/1001.")]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help="Actions until an early stop.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what stands at --out.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Constructor argument of the environment, NAME=VALUE; repeatable."),
+]
+
+
+def _table(*columns: str, rows: Sequence[Sequence[str]], title: str | None = None) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _print(*what: object) -> None:
+    from rich.console import Console
+
+    # Piped output keeps whole lines: a script reads them.
+    width = None if sys.stdout.isatty() else 160
+    Console(width=width, highlight=False, soft_wrap=False).print(*what)
+
+
+# --- looking around -----------------------------------------------------------------------------
+
+
+@app.command("list")
+def list_(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="envs, plans, engines, renderers, candidates, adapters, layers or metrics."
+        ),
+    ] = "envs",
+) -> None:
+    """Show what there is: environments with the dimensions they serve, plans, engines, ..."""
+    from wmeval import tables
+
+    title, columns, rows = tables.listing(what)
+    _print(_table(*columns, rows=rows, title=title))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed, which GL driver draws, which engines run, and what mends the rest."""
+    from wmeval.doctor import diagnose
+
+    findings = diagnose()
+    rows = [(f.part, f.status, f.detail, f.mend) for f in findings]
+    _print(_table("part", "status", "detail", "mend with", rows=rows))
+    if any(f.needed and f.status != "ok" for f in findings):
+        raise typer.Exit(1)
+
+
+# --- recording ----------------------------------------------------------------------------------
+
+
+@app.command()
+def rollout(
+    env_id: EnvId,
+    plan: Plan,
+    out: Out,
+    seed: Seed = 0,
+    engine: EngineName = "bullet",
+    size: Size = "640x352",
+    layers: Annotated[
+        str, typer.Option(help="Layers kept without loss in rollout.h5, comma-separated.")
+    ] = "depth,ids",
+    view: View = "follow",
+    fps: Fps = "24",
+    max_steps: MaxSteps = None,
+    overwrite: Overwrite = False,
+    settings: Set = None,
+) -> None:
+    """Record one reference rollout: rollout.h5, video.mp4, summary.json, config.yaml."""
+    from wmeval.generators.rollout_folder import RolloutConfig, make_rollout_folder
+
+    width, height = parse_size(size)
+    config = RolloutConfig(
+        env_id=env_id,
+        plan=plan,
+        seed=seed,
+        engine=engine,
+        width=width,
+        height=height,
+        layers=tuple(x for x in layers.split(",") if x),
+        view=view,
+        fps=fps,
+        max_steps=max_steps,
+        env_kwargs=parse_settings(settings or []),
+    )
+    _report_rollout(make_rollout_folder(config, out, overwrite=overwrite))
+
+
+def _report_rollout(done: Any) -> None:
+    facts = done.summary
+    _print(
+        f"{done.path}: {facts['duration_s']:.2f} s, {facts['states']} states, "
+        f"{facts['frames']} frames, {facts['contacts']} contact points"
+        + (f", shape {facts['shape']}" if facts.get("shape") else "")
+        + (" (already complete)" if done.reused else "")
+    )
+
+
+@app.command()
+def rerun(
+    folder: Annotated[Path, typer.Argument(help="Folder that `wmeval rollout` left.")],
+    out: Out,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a rollout folder again from its config.yaml; equal versions give equal bytes."""
+    from wmeval.generators.rollout_folder import RolloutConfig, make_rollout_folder
+
+    path = folder / "config.yaml"
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read as YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise UserError(f"{path} holds no configuration")
+    config = RolloutConfig.from_document(document, str(path))
+    _report_rollout(make_rollout_folder(config, out, overwrite=overwrite))
+
+
+@app.command()
+def validate(
+    path: Annotated[str, typer.Argument(help="A file, folder or URL that wmeval wrote.")],
+) -> None:
+    """Re-check every checksum, table and video of a file, folder or store."""
+    from wmeval.datasets.validate import validate as check
+
+    problems = check(path)
+    for problem in problems:
+        _print(problem)
+    if problems:
+        typer.echo(f"error: {path}: {len(problems)} problem(s)", err=True)
+        raise typer.Exit(2)
+    _print(f"{path}: valid")
+
+
+# --- the entry point ----------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; a `UserError` becomes one line and exit code 2."""
+    try:
+        app(args=None if argv is None else list(argv), prog_name="wmeval")
+    except UserError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; run the same command again to go on", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

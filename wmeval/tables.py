@@ -1,0 +1,117 @@
+"""The product's tables as rows of text, for ``wmeval list`` and for the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wmeval.errors import UserError
+
+Listing = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+
+# Evaluation dimensions in the paper's order (WMEval, Table 10 and section "Metrics Design").
+DIMENSIONS: dict[str, str] = {
+    "controllability": "control",
+    "consistency": "consist.",
+    "kinematics": "kinem.",
+    "fluid": "fluid",
+    "causality": "causal",
+    "lighting": "light",
+    "causal_lpips": "cLPIPS",
+    "prompt_consistency": "prompt",
+}
+
+
+def _environments() -> Listing:
+    from wmeval.envs import ENVIRONMENTS
+
+    rows = [
+        (
+            row.id,
+            str(len(row.channels)),
+            str(row.observation),
+            *("x" if d in row.dimensions else "" for d in DIMENSIONS),
+            row.summary,
+        )
+        for row in ENVIRONMENTS.values()
+    ]
+    return "environments", ("id", "act.", "obs.", *DIMENSIONS.values(), "what it is"), rows
+
+
+def _plans() -> Listing:
+    from wmeval.envs import ENVIRONMENTS
+    from wmeval.envs.plans import load_plan, plans_of
+
+    rows = []
+    for env_id in ENVIRONMENTS:
+        for name in plans_of(env_id):
+            plan = load_plan(env_id, name)
+            rows.append((env_id, name, f"{plan.duration} s", ", ".join(plan.dimensions), plan.doc))
+    return "action plans", ("environment", "plan", "length", "dimensions", "what it elicits"), rows
+
+
+def _engines() -> Listing:
+    from wmeval.sim.engines import ENGINES, engine_info
+
+    rows = []
+    for name in ENGINES:
+        info = engine_info(name)
+        deterministic = "bit-identical" if info.deterministic else "no"
+        rows.append((name, info.version, ", ".join(info.body_kinds), deterministic, info.clock))
+    return "engines", ("name", "version", "bodies", "deterministic", "clock"), rows
+
+
+def _renderers() -> Listing:
+    from wmeval.sim.render import RENDERERS
+
+    return "renderers", ("name", "class"), [(name, str(row)) for name, row in RENDERERS.items()]
+
+
+def _candidates() -> Listing:
+    from wmeval.envs.candidates import CANDIDATES
+
+    rows = [(name, row.usage, row.doc) for name, row in CANDIDATES.items()]
+    return "candidates", ("name", "how it is written", "what it is"), rows
+
+
+def _adapters() -> Listing:
+    from wmeval.envs.adapters import ADAPTERS
+
+    rows = [(name, (type(a).__doc__ or "").splitlines()[0]) for name, a in ADAPTERS.items()]
+    return "adapters", ("paradigm", "what it does"), rows
+
+
+def _layers() -> Listing:
+    from wmeval.layers import LAYERS
+
+    rows = [(x.name, x.dtype, x.unit, x.time_rule, x.doc) for x in LAYERS.values()]
+    return "picture layers", ("name", "type", "unit", "between frames", "what it is"), rows
+
+
+def _metrics() -> Listing:
+    from wmeval.eval.metrics import METRICS
+
+    rows = [(m.name, m.unit, m.direction, m.dimension, m.source) for m in METRICS.values()]
+    return "metrics", ("name", "unit", "better", "dimension", "source"), rows
+
+
+LISTINGS: dict[str, Callable[[], Listing]] = {
+    "envs": _environments,
+    "plans": _plans,
+    "engines": _engines,
+    "renderers": _renderers,
+    "candidates": _candidates,
+    "adapters": _adapters,
+    "layers": _layers,
+    "metrics": _metrics,
+}
+
+
+def listing(what: str) -> Listing:
+    """Title, columns and rows of a table.
+
+    Raises:
+        UserError: no such table, naming the known ones.
+    """
+    if what not in LISTINGS:
+        raise UserError(f"nothing called {what!r} to list: choose from {', '.join(LISTINGS)}")
+    return LISTINGS[what]()
