@@ -197,6 +197,8 @@ class EventRules(Card):
         contact_gap: a pair apart for longer than this [s] makes a new contact event.
         fall_deg: tilt [deg] at which a domino, or the slab, counts as fallen.
         plateau: time without a new fall [s] that ends a cascade.
+        impact_impulse: normal impulse of one substep [N s] from which a touch is an impact.
+        bounds: lower and upper corner [m] of the box that a body's centre must not leave.
     """
 
     chain: Literal["none", "beam_domino"] = "none"
@@ -204,6 +206,8 @@ class EventRules(Card):
     contact_gap: float = Field(default=0.1, ge=0)
     fall_deg: float = Field(default=30.0, gt=0)
     plateau: float = Field(default=0.5, gt=0)
+    impact_impulse: float = Field(default=0.01, ge=0)
+    bounds: tuple[Vec, Vec] = ((-500.0, -500.0, -5.0), (500.0, 500.0, 500.0))
 
 
 @dataclass(frozen=True)

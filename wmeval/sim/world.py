@@ -5,6 +5,7 @@ Environments, the recorder, twins and sweeps step Worlds; nothing else writes a 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
-from wmeval.records import WorldLog
+from wmeval.records import Contacts, WorldLog
 from wmeval.sim.drivers import make_driver
 from wmeval.sim.engines import make_engine
+from wmeval.sim.events import EventDetector
 from wmeval.sim.protocol import EngineInfo, Probe, RayQuery, WorldSpec
 
 EVERYTHING = Probe(states="substeps", contacts=True)
@@ -55,7 +57,13 @@ class World(Protocol):
 
 
 class LocalWorld:
-    """A world in this process."""
+    """A world in this process.
+
+    Args:
+        spec: all that makes it.
+        events: run the event detector; every substep's states and contacts are then read inside,
+            whatever the probe keeps, and ``log.events`` is filled.
+    """
 
     def __init__(self, spec: WorldSpec, *, events: bool = False) -> None:
         self.spec = spec
@@ -63,6 +71,7 @@ class LocalWorld:
         self._engine = make_engine(spec.engine)
         self._drivers = [make_driver(d) for d in spec.drivers]
         self._ready = False
+        self._detector = EventDetector(spec.scene, spec.rules, spec.clock) if events else None
 
     @property
     def info(self) -> EngineInfo:
@@ -79,7 +88,10 @@ class LocalWorld:
         self._engine.build(spec.scene, spec.meshes, spec.config, spec.clock.dt, self._drivers)
         self.substep = 0
         self._ready = True
-        return WorldLog(*self._engine.log(Probe()))
+        log = WorldLog(*self._engine.log(Probe()))
+        if self._detector is not None:
+            log = dataclasses.replace(log, events=self._detector.reset(log))
+        return log
 
     def advance(self, action: Sequence[float], until: int, probe: Probe) -> WorldLog:
         """Run substeps up to state ``until`` under one action; rows as the probe asks.
@@ -89,7 +101,15 @@ class LocalWorld:
         """
         if not self._ready:
             raise UserError("reset the world before it advances")
-        log = WorldLog(*self._engine.advance(action, until, probe))
+        if self._detector is None:
+            log = WorldLog(*self._engine.advance(action, until, probe))
+        else:
+            full = WorldLog(*self._engine.advance(action, until, EVERYTHING))
+            log = dataclasses.replace(
+                full if probe.states == "substeps" else full.rows(slice(-1, None)),
+                contacts=full.contacts if probe.contacts else Contacts.empty(),
+                events=self._detector.feed(full),
+            )
         self.substep = until
         return log
 
