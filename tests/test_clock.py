@@ -1,6 +1,7 @@
 """Arithmetic of pairing, over random rates, strides, chunks and lengths."""
 
 from fractions import Fraction as F
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -55,7 +56,7 @@ def test_weights_equal_a_measure_by_cutting_time(clock, period, b):
     first = int(start // period)
     cuts = sorted({start, end, *(k * period for k in range(first, int(end // period) + 2))})
     pieces = {}
-    for lo, hi in zip(cuts, cuts[1:], strict=False):
+    for lo, hi in pairwise(cuts):
         if start <= lo and hi <= end:
             pieces[int(lo // period)] = pieces.get(int(lo // period), F(0)) + hi - lo
     assert dict(clock.weights_of_block(b, period)) == pieces

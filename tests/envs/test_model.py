@@ -1,0 +1,98 @@
+"""Cards and the checks of what a model returns."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import yaml
+
+from wmeval.envs.model import ModelError, ModelSpec, checked_clip, checked_spec, read_spec
+from wmeval.errors import UserError
+from wmeval.records import Clip
+
+SPEC = ModelSpec(name="toy", fps="24000/1001", frames_per_action=4, width=32, height=16)
+
+
+def frames(n=4, h=16, w=32):
+    return np.zeros((n, h, w, 3), np.uint8)
+
+
+def test_a_bare_array_gets_the_models_clock():
+    clip = checked_clip(frames(), SPEC, first=5, count=4)
+    assert clip.times == tuple(F(1001 * j, 24000) for j in range(5, 9))
+
+
+@pytest.mark.parametrize(
+    ("result", "found"),
+    [
+        (frames(3), r"wrong number of frames, \(3, 16, 32, 3\)"),
+        (frames(4, 8), r"wrong shape, \(4, 8, 32, 3\)"),
+        (frames().astype(np.float32), "dtype float32"),
+        (frames()[..., 0], "wrong shape"),
+        (None, "NoneType"),
+        ([1, 2], "a list"),
+        (Clip(frames(3), tuple(F(j) for j in range(3))), "wrong number"),
+    ],
+)
+def test_a_wrong_return_names_model_expected_and_found(result, found):
+    with pytest.raises(
+        ModelError, match=rf"(?s)model 'toy': step returned.*{found}.*expected"
+    ) as e:
+        checked_clip(result, SPEC, first=1, count=4)
+    assert "(4, 16, 32, 3) uint8" in str(e.value)
+
+
+def test_wrong_times_are_named():
+    clip = Clip(frames(), tuple(F(j, 24) for j in range(1, 5)))
+    with pytest.raises(ModelError, match="frame 1 is at 1/24 s; at 24000/1001 fps"):
+        checked_clip(clip, SPEC, first=1, count=4)
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ({}, "name: Field required"),
+        ({"name": "m", "fps": "fast"}, "'fast' is not an exact number"),
+        ({"name": "m", "fps": 0}, "must be > 0"),
+        ({"name": "m", "speed": 3}, "speed: .*known fields: name, fps"),
+        ({"name": "m", "frames_per_action": 0}, "frames_per_action"),
+        ({"name": "m", "paradigm": "keyboard"}, "must say what its keys move"),
+        ({"name": "m", "keys": {"x": {"negative": "A", "positive": "B"}}}, "belong to a keyboard"),
+        ({"name": "m", "paradigm": "language", "actuates": ["body"]}, "actuates nothing"),
+        ({"name": "m", "width": 10**6}, "width"),
+        ([1], "expected a mapping"),
+    ],
+)
+def test_a_bad_card_is_one_clear_error(tmp_path, card, message):
+    path = tmp_path / "card.yaml"
+    path.write_text(yaml.safe_dump(card))
+    with pytest.raises(UserError, match=rf"(?s)card.yaml.*{message}"):
+        read_spec(path)
+
+
+def test_missing_and_broken_files(tmp_path):
+    with pytest.raises(UserError, match="No such file"):
+        read_spec(tmp_path / "absent.yaml")
+    (tmp_path / "x.yaml").write_text("a: [1")
+    with pytest.raises(UserError, match="not YAML"):
+        read_spec(tmp_path / "x.yaml")
+
+
+def test_a_card_round_trips(tmp_path):
+    path = tmp_path / "card.yaml"
+    path.write_text(yaml.safe_dump(SPEC.model_dump(mode="json")))
+    assert read_spec(path) == SPEC
+
+
+def test_an_object_without_methods_is_refused():
+    with pytest.raises(ModelError, match="has no `spec`"):
+        checked_spec(object())
+
+    class NoStep:
+        spec = SPEC
+
+        def reset(self, *a): ...
+        def close(self): ...
+
+    with pytest.raises(ModelError, match=r"'toy' \(stepwise\) has no method 'step'"):
+        checked_spec(NoStep())

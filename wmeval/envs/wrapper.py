@@ -1,0 +1,324 @@
+"""Driving a candidate with the reference's actions, on one clock.
+
+`BlockFeeder` holds the only block arithmetic; `drive` (whole action log at once: pairing),
+`native_controls` (hand-off to a model elsewhere) and `WorldModelEnv` (action by action: agents) all
+go through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.clock import CandidateClock
+from wmeval.conventions import intrinsics
+from wmeval.envs.adapters import Adapter, Control, channels_of, make_adapter
+from wmeval.envs.model import Context, ModelError, ModelSpec, WorldModel, checked_clip, checked_spec
+from wmeval.errors import UserError
+from wmeval.records import Clip
+
+F8 = NDArray[np.float64]
+
+
+class BlockFeeder:
+    """Turns a growing action log into the controls of the blocks that it covers.
+
+    Block b is ready at the first action i with (i + 1) Ta >= (b + 1) S, and is handed out with its
+    whole chunk; a block that is not covered is never handed out.
+    """
+
+    def __init__(self, clock: CandidateClock, control_period: Fraction, adapter: Adapter) -> None:
+        self.clock = clock
+        self.control_period = control_period
+        self.adapter = adapter
+        self._once = adapter.channels.pressed
+        self._actions: dict[int, F8] = {}
+        self._pressed: dict[int, NDArray[np.bool_]] = {}
+        self._before: F8 = np.zeros(len(adapter.channels.names))
+        self.count = 0
+        """Actions taken."""
+        self.sent = 0
+        """Blocks handed out."""
+
+    def push(self, action: Any) -> tuple[tuple[Control, ...], ...]:
+        """Take one action (A,); returns the controls of each chunk that it completes."""
+        action = np.array(action, np.float64)
+        if action.shape != self._before.shape:
+            raise UserError(
+                f"an action here has shape {self._before.shape} "
+                f"({', '.join(self.adapter.channels.names)}); got {action.shape}"
+            )
+        starts = (action > 0.5) & ~(self._before > 0.5) & self._once
+        if starts.any():
+            b = self.clock.block_of_instant(self.count * self.control_period)
+            self._pressed[b] = self._pressed.get(b, np.zeros_like(self._once)) | starts
+        self._actions[self.count] = self._before = action
+        self.count += 1
+        ready = self.clock.blocks_sent(self.count, self.control_period)
+        controls = [self._control(b) for b in range(self.sent, ready)]
+        self.sent = ready
+        c = self.clock.chunk
+        return tuple(tuple(controls[k : k + c]) for k in range(0, len(controls), c))
+
+    def _control(self, b: int) -> Control:
+        weights = self.clock.weights_of_block(b, self.control_period)
+        for old in [i for i in self._actions if i < weights[0][0]]:
+            del self._actions[old]
+        actions = np.stack([self._actions[i] for i, _ in weights])
+        return self.adapter.reduce(actions, [w for _, w in weights], self._pressed.pop(b, None))
+
+
+def native_controls(
+    clock: CandidateClock, control_period: Fraction, adapter: Adapter, actions: Sequence[Any] | F8
+) -> tuple[Control, ...]:
+    """Controls of all blocks that an action log (T, A) covers, whole chunks only.
+
+    Raises:
+        UserError: an action of the wrong shape, or a log too short for one chunk.
+    """
+    feeder = BlockFeeder(clock, control_period, adapter)
+    controls = tuple(c for action in actions for chunk in feeder.push(action) for c in chunk)
+    if not controls:
+        need = clock.chunk * clock.block_duration
+        raise UserError(
+            f"{feeder.count} actions of {control_period} s do not cover the {need} s that the "
+            f"candidate takes at once ({clock.chunk} x {clock.frames_per_action} frames at "
+            f"{clock.fps} fps): use a longer plan or a shorter chunk"
+        )
+    return controls
+
+
+def _called(model: WorldModel, verb: str, *args: Any) -> Any:
+    """Call a model; whatever it raises becomes one message that names it."""
+    try:
+        return getattr(model, verb)(*args)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"model {model.spec.name!r}: {verb} raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def _reset(model: WorldModel, spec: ModelSpec, context: Context, seed: int) -> Clip:
+    """Reset a model on its context; returns the seed frame as frame 0."""
+    shape = (spec.context_length, spec.height, spec.width, 3)
+    if context.frames.shape != shape or context.frames.dtype != np.uint8:
+        raise UserError(
+            f"model {spec.name!r} takes context frames {shape} uint8; "
+            f"got {context.frames.shape} {context.frames.dtype}"
+        )
+    texts = (context.prompt, context.negative_prompt)
+    _called(model, "reset", context.frames, *texts, seed, context.K)
+    return Clip(context.frames[-1:], (Fraction(0),), getattr(model, "seed_record", None))
+
+
+def drive(
+    model: WorldModel,
+    adapter: Adapter,
+    actions: Sequence[Any] | F8,
+    context: Context,
+    *,
+    seed: int = 0,
+) -> Clip:
+    """Drive a stepwise or a clip model with an action log.
+
+    Args:
+        model: candidate.
+        adapter: of its paradigm on the scene's channels.
+        actions: (T, A) reference actions, each holding ``context.control_period``.
+        context: context frames, prompts, intrinsics.
+        seed: of this generation.
+
+    Returns:
+        Frames 0 ... n s: the seed frame, then every block that the actions cover.
+
+    Raises:
+        UserError: the actions do not fit the scene or cover no block.
+        ModelError: the model raised, or returned what its card does not promise.
+    """
+    spec = checked_spec(model)
+    clock = spec.clock
+    controls = native_controls(clock, context.control_period, adapter, actions)
+    s = clock.frames_per_action
+    if spec.max_frames is not None and len(controls) * s + 1 > spec.max_frames:
+        # A clip model takes all or nothing; a longest clip cuts whole chunks off.
+        blocks = (spec.max_frames - 1) // s // clock.chunk * clock.chunk
+        if not blocks:
+            raise UserError(
+                f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
+                f"{clock.chunk * s} frames and the seed frame"
+            )
+        controls = controls[:blocks]
+    clips = [_reset(model, spec, context, seed)]
+    step = clock.chunk if spec.mode == "stepwise" else len(controls)
+    verb = "step" if spec.mode == "stepwise" else "generate"
+    for b in range(0, len(controls), step):
+        part = controls[b : b + step]
+        result = _called(model, verb, part)
+        clips.append(checked_clip(result, spec, first=b * s + 1, count=len(part) * s, verb=verb))
+    return Clip.concatenate(clips)
+
+
+class WorldModelEnv(gym.Env[dict[str, Any], Any]):
+    """A world model in place of a reference world: same action space, same actions, its pictures.
+
+    A step takes one reference action (Ta). Block b goes to the model at the first step with
+    (i + 1) Ta >= (b + 1) S; that step's ``info["clip"]`` holds all frames made, and the observation
+    is the newest frame with its age. Before the first block it is the seed frame. A chunked model
+    waits for its chunk. The reference world is only reset, for the seed frame; it never moves.
+
+    | Observation | Meaning | Range |
+    |---|---|---|
+    | ``frame`` | newest frame, (H, W, 3) uint8 sRGB at the model's size | 0 ... 255 |
+    | ``age`` | time of this step less the frame's time [s], (1,) float32 | 0 ... chunk S + Ta |
+
+    The reward is 0.0. A model never ends an episode physically; ``truncated`` comes after the
+    environment's maximum number of steps.
+
+    Args:
+        env: reference environment (any wrapper of a `wmeval.envs.base.WorldEnv`); not closed here.
+        model: stepwise candidate.
+        adapter: of its paradigm; made from the card when left out.
+        prompt: what the model is told.
+        negative_prompt: what it is told to avoid.
+        view: the reference's camera that the seed frame comes from; None for its default.
+        step_per_block: one step is one block (Ta := S).
+        max_steps: steps after which an episode is truncated; None: the environment's own duration.
+    """
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 (Gymnasium's own spelling)
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        model: WorldModel,
+        adapter: Adapter | None = None,
+        *,
+        prompt: str = "",
+        negative_prompt: str = "",
+        view: str | None = None,
+        step_per_block: bool = False,
+        max_steps: int | None = None,
+    ) -> None:
+        self.model_spec = checked_spec(model)
+        if self.model_spec.mode == "clip":
+            raise UserError(
+                f"model {self.model_spec.name!r} makes whole clips and cannot be stepped; compare "
+                "it with `wmeval pair`, which gives it all its controls at once"
+            )
+        self.env, self.model, self.view = env, model, view
+        self.prompt, self.negative_prompt = prompt, negative_prompt
+        world: Any = env.unwrapped
+        self._world = world
+        clock = self.model_spec.clock
+        own: Fraction = world.clock.control_period
+        self.control_period = clock.block_duration if step_per_block else own
+        self.adapter = adapter or make_adapter(
+            self.model_spec, channels_of(env), control_period=self.control_period, prompt=prompt
+        )
+        if max_steps is None and getattr(world, "max_steps", None) is not None:
+            max_steps = int(world.max_steps * own / self.control_period)
+        self.max_steps = max_steps
+        self.render_mode = "rgb_array"
+        self.action_space = env.action_space
+        # A frame is shown until its successor's chunk is covered, at most one action late.
+        oldest = float(clock.chunk * clock.block_duration + self.control_period)
+        size = (self.model_spec.height, self.model_spec.width, 3)
+        self.observation_space = gym.spaces.Dict(
+            {
+                "frame": gym.spaces.Box(0, 255, size, np.uint8),
+                "age": gym.spaces.Box(0.0, oldest, (1,), np.float32),
+            }
+        )
+        self._feeder: BlockFeeder | None = None
+        self._newest: Clip | None = None
+
+    def _observation(self, now: Fraction) -> dict[str, Any]:
+        assert self._newest is not None
+        age = float(now - self._newest.times[-1])
+        return {"frame": self._newest.frames[-1].copy(), "age": np.array([age], np.float32)}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Reset the reference for its seed frame, and the model on it.
+
+        The model's own seed is drawn from this environment's generator.
+        """
+        super().reset(seed=seed)
+        self.env.reset(seed=seed, options=options)
+        context = context_of(
+            self._world,
+            self.model_spec,
+            prompt=self.prompt,
+            negative_prompt=self.negative_prompt,
+            view=self.view,
+        )
+        model_seed = int(self.np_random.integers(2**31))
+        self._newest = _reset(self.model, self.model_spec, context, model_seed)
+        self._feeder = BlockFeeder(self.model_spec.clock, self.control_period, self.adapter)
+        return self._observation(Fraction(0)), {"frame_time": Fraction(0)}
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Take one action; ``info["clip"]`` holds the frames of the blocks it completed, if any.
+
+        Raises:
+            UserError: before ``reset``, or an action outside the action space.
+            ModelError: the model raised, or returned what its card does not promise.
+        """
+        if self._feeder is None or self._newest is None:
+            raise UserError("call reset() before step()")
+        action = np.asarray(action, self.action_space.dtype)
+        if not self.action_space.contains(action):
+            raise UserError(f"action {action!r} is not in {self.action_space}")
+        spec, s = self.model_spec, self.model_spec.frames_per_action
+        b = self._feeder.sent
+        info: dict[str, Any] = {}
+        clips = []
+        for chunk in self._feeder.push(action):
+            result = _called(self.model, "step", chunk)
+            clips.append(checked_clip(result, spec, first=b * s + 1, count=len(chunk) * s))
+            b += len(chunk)
+        if clips:
+            info["clip"] = self._newest = Clip.concatenate(clips)
+        info["frame_time"] = self._newest.times[-1]
+        now = self._feeder.count * self.control_period
+        truncated = self.max_steps is not None and self._feeder.count >= self.max_steps
+        return self._observation(now), 0.0, False, truncated, info
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The newest frame, (H, W, 3) uint8."""
+        return None if self._newest is None else self._newest.frames[-1].copy()
+
+    def close(self) -> None:
+        """Close the model; the reference environment is its maker's to close."""
+        self.model.close()
+
+
+def context_of(
+    world: Any,
+    spec: ModelSpec,
+    *,
+    prompt: str = "",
+    negative_prompt: str = "",
+    view: str | None = None,
+) -> Context:
+    """Context of a freshly reset reference environment, at the model's size.
+
+    Reference worlds are at rest before t = 0, so the frames before the seed frame equal it.
+    """
+    seed_frame = world.draw(("rgb",), view=view, width=spec.width, height=spec.height)["rgb"]
+    fov_y = float(world.log.cameras.fov_y[-1, world.camera_index(view)])
+    return Context(
+        np.repeat(np.asarray(seed_frame, np.uint8)[None], spec.context_length, axis=0),
+        prompt,
+        negative_prompt,
+        intrinsics(fov_y, spec.width, spec.height),
+        world.clock.control_period,
+    )
