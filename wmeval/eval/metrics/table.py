@@ -1,0 +1,221 @@
+"""The one table of metrics: what each number means, whatever it is computed from.
+
+The functions themselves are pure and live beside this module; `wmeval.eval.measure` calls them on
+recovered quantities and labels what comes out with these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from wmeval.eval.metrics import causality, flow, mechanics, trajectory
+
+Direction = Literal["lower", "higher", "none"]
+Aggregate = Literal["mean", "max", "proportion"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: key in results.
+        title: as tables print it.
+        dimension: evaluation dimension (eligibility is decided by it).
+        unit: SI unit, "%" or "1".
+        low, high: range of possible values.
+        direction: which way is better.
+        equation: the formula, in one line.
+        source: where the formula stands; "ours" where the reading is ours.
+        nan_rule: when there is no value.
+        says: one sentence for a reader who meets it for the first time; ``{value}`` is filled in.
+        function: the pure function.
+        aggregate: how cases are summed up: their mean, maximum, or a proportion of successes.
+    """
+
+    name: str
+    title: str
+    dimension: str
+    unit: str
+    low: float
+    high: float
+    direction: Direction
+    equation: str
+    source: str
+    nan_rule: str
+    says: str
+    function: Callable[..., Any]
+    aggregate: Aggregate = "mean"
+
+    @property
+    def arrow(self) -> str:
+        """The direction as a sign."""
+        return {"lower": "↓", "higher": "↑", "none": ""}[self.direction]
+
+
+_INF = float("inf")
+_KINEMATICS = "WMEval, appendix Kinematics and Mechanics"
+_FLOW = "WMEval, appendix Action Controllability"
+_CHAIN = "WMEval, appendix Physical Causality"
+
+METRICS: dict[str, Metric] = {
+    m.name: m
+    for m in (
+        Metric(
+            "fde", "Final displacement", "kinematics", "m", 0, _INF, "lower",
+            "|x^_T - x_T|, T the last frame measured in both", _KINEMATICS,
+            "no frame is measured in both",
+            "ends {value} from where it should",
+            trajectory.final_displacement,
+        ),
+        Metric(
+            "dtw", "DTW, mean step", "kinematics", "m", 0, _INF, "lower",
+            "min over monotone paths of the sum of |x^_i - x_j|, divided by the path's length",
+            _KINEMATICS, "a track holds no measured frame",
+            "strays {value} from the path on average, timing apart",
+            trajectory.warp,
+        ),
+        Metric(
+            "dtw_sum", "DTW, sum", "kinematics", "m", 0, _INF, "lower",
+            "min over monotone paths of the sum of |x^_i - x_j|", _KINEMATICS,
+            "a track holds no measured frame",
+            "adds up {value} of deviation along the best alignment",
+            trajectory.warp,
+        ),
+        Metric(
+            "rmse", "Position RMSE", "kinematics", "m", 0, _INF, "lower",
+            "sqrt(mean_t |x^_t - x_t|^2)", "GAUGE eq. 1", "no frame is measured in both",
+            "is {value} off at the same instant (RMS)",
+            trajectory.rmse,
+        ),
+        Metric(
+            "momentum_rmse", "Momentum RMSE", "mechanics", "kg m/s", 0, _INF, "lower",
+            "sqrt(mean_t |p^_t - p_t|^2), p = m v", "ours, of WMEval's p", "no velocity in both",
+            "carries a momentum {value} off (RMS)",
+            mechanics.momentum,
+        ),
+        Metric(
+            "energy_rmse", "Kinetic energy RMSE", "mechanics", "J", 0, _INF, "lower",
+            "sqrt(mean_t (E^_t - E_t)^2), E = m |v|^2 / 2", "ours, of WMEval's E",
+            "no velocity in both",
+            "carries a kinetic energy {value} off (RMS)",
+            mechanics.kinetic_energy,
+        ),
+        Metric(
+            "exact_match", "ExactMatch", "mechanics", "%", 0, 100, "higher",
+            "share of quantities equal after rounding to two significant digits", _KINEMATICS,
+            "no quantity is measured",
+            "matches {value} of the mechanical quantities to two digits",
+            mechanics.exact_match,
+        ),
+        Metric(
+            "error_rate", "ErrorRate", "mechanics", "%", 0, _INF, "lower",
+            "mean over quantities of |q^ - q| / |q|; |q| below its floor is left out and counted",
+            _KINEMATICS, "no quantity is measured and above its floor",
+            "has its mechanical quantities wrong by {value} on average",
+            mechanics.error_rate,
+        ),
+        Metric(
+            "robust_error", "Robust error", "mechanics", "%", 0, _INF, "lower",
+            "median over quantities of |q^ - q| / |q|", "ours, of WMEval's tables 4 and 16",
+            "as ErrorRate",
+            "has a typical mechanical quantity wrong by {value}",
+            mechanics.robust_error,
+        ),
+        Metric(
+            "rel_epe_dyn", "Relative flow error", "controllability", "1", 0, _INF, "lower",
+            "mean_t mean_{M_t} |f_c - f_r| / (|f_r| + 1e-8)", _FLOW,
+            "nothing moves in the reference (M_t empty in every pair), or no flow in it is measured",
+            "moves its picture with a relative error of {value} (a still picture: 1)",
+            flow.relative_epe,
+        ),
+        Metric(
+            "cos_sim_dyn", "Flow direction cosine", "controllability", "1", -1, 1, "higher",
+            "mean_t mean_{M_t} f_c . f_r / (|f_c| |f_r| + 1e-8)", _FLOW,
+            "as the relative flow error",
+            "moves its picture in the reference's direction with cosine {value}",
+            flow.cosine_similarity,
+        ),
+        Metric(
+            "csr", "Chains preserved (CSR)", "causality", "%", 0, 100, "higher",
+            "share of cases whose every causal condition holds, in sequence", _CHAIN,
+            "the reference has no chain, or the candidate's events are not known",
+            "preserves the whole causal chain in {value} of the cases",
+            causality.walk, "proportion",
+        ),
+        Metric(
+            "amcl", "Longest right sub-chain (AMCL)", "causality", "stages", 0, _INF, "higher",
+            "mean over cases of the longest uninterrupted run of right stages", _CHAIN, "as CSR",
+            "gets {value} in a row right on average",
+            causality.walk,
+        ),
+        Metric(
+            "mcl", "Best sub-chain (MCL)", "causality", "stages", 0, _INF, "higher",
+            "maximum over cases of the longest uninterrupted run of right stages", _CHAIN,
+            "as CSR",
+            "gets {value} in a row right at best",
+            causality.walk, "max",
+        ),
+        Metric(
+            "rf", "Restarts (RF)", "causality", "1", 0, _INF, "lower",
+            "wrong causal conditions per case; the walk goes on with the next stage", _CHAIN,
+            "as CSR",
+            "breaks the chain {value} times a case",
+            causality.walk,
+        ),
+        Metric(
+            "ws", "Weighted score (WS)", "causality", "points", 0, _INF, "higher",
+            "sum of the weights of the right answers; stage k weighs k, both questions alike",
+            "ours, of WMEval's appendix Physical Causality", "as CSR",
+            "earns {value} weighted points a case",
+            causality.walk,
+        ),
+        Metric(
+            "dua", "Stages seen (DUA)", "causality", "%", 0, 100, "higher",
+            "share of the descriptive conditions that hold", _CHAIN, "as CSR",
+            "shows {value} of the stages",
+            causality.walk,
+        ),
+        Metric(
+            "icra", "Causes right (ICRA)", "causality", "%", 0, 100, "higher",
+            "share of the causal conditions that hold, each by itself", _CHAIN, "as CSR",
+            "has the right cause in {value} of the stages",
+            causality.walk,
+        ),
+        Metric(
+            "stage_delay", "Stage timing error", "causality", "s", 0, _INF, "lower",
+            "mean over stages seen in both of |t^_k - t_k| of their onsets", "ours",
+            "no stage after the first is seen in both",
+            "reaches its stages {value} early or late",
+            causality.walk,
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A metric that needs learned weights which are not there.
+
+    Attributes:
+        name, title, dimension, unit, direction: as in `Metric`.
+        weights: what it needs.
+    """
+
+    name: str
+    title: str
+    dimension: str
+    unit: str
+    direction: Direction
+    weights: str
+
+
+NEEDS_WEIGHTS: dict[str, Weighted] = {
+    "clpips": Weighted("clpips", "Causal LPIPS", "perceptual", "1", "lower", "LPIPS-Alex"),
+    "rel_epe_raft": Weighted(
+        "rel_epe_raft", "Relative flow error by RAFT", "controllability", "1", "lower",
+        "raft_large_C_T_SKHT_V2",
+    ),
+}  # fmt: skip
