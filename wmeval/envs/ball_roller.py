@@ -142,7 +142,8 @@ class BallRoller(WorldEnv):
         position = log.state.position[-1]
         if self.reward is not None:
             self._displaced.feed(position[self._balls])
-        return position.ravel().take(self._gather).astype(np.float32)
+        out: Observation = position.ravel().take(self._gather).astype(np.float32)
+        return out
 
     def _reward(self, name: str) -> float:
         return self._displaced.newly

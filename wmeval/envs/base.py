@@ -196,9 +196,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._keeping = False
         self._over = False
         self._shape = self.action_space.shape
-        self._delays = self.perturb is not None and (
-            self.perturb.gain != 1 or exact(self.perturb.delay) != 0
-        )
+        self._gain, self._late = 1.0, 0
+        if self.perturb is not None:
+            self._gain = self.perturb.gain
+            self._late = self.perturb.delay_steps(period)
 
     # --- what a subclass says -------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             "info_level": self.info_level,
             "reward": self.reward,
             "branching": self.branching,
-            "perturb": None if self.perturb is None else str(self.perturb),
+            "perturb": str(self.perturb) if self.perturb is not None else None,
             "renderer": self.renderer,
             **self._settings(),
         }
@@ -371,7 +372,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             raise UserError(f"{self.ID}: {what}: call reset()")
         self._actions.append(values)
         count = len(self._actions)
-        driven = self._perturbed() if self._delays else values
+        driven = values if self._gain == 1.0 and not self._late else self._perturbed(count - 1)
         self._log = log = self._world.advance(driven, count * self._substeps, self._probe)
         observation = self._observe(log)
         terminated = bool(log.state.position[-1, self._player, 2] < FLOOR_LEFT_Z)
@@ -382,7 +383,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             self._events.extend(log.events)
         return observation, reward, terminated, truncated, self._info(log)
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """Colour picture (H, W, 3) of the newest state; None unless ``render_mode="rgb_array"``."""
         if self.render_mode is None:
             gym.logger.warn(f"{self.ID}: render() needs gym.make(..., render_mode='rgb_array')")
@@ -563,10 +564,11 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
                 )
         return tuple(array.astype(np.float32).tolist())
 
-    def _perturbed(self) -> tuple[float, ...]:
-        assert self.perturb is not None
-        driven = self.perturb.actions(self.actions, self.clock.control_period)
-        return tuple(driven[-1].tolist())
+    def _perturbed(self, step: int) -> tuple[float, ...]:
+        """What the world gets at a step: `Perturbation.actions`, one row at a time."""
+        if step < self._late:
+            return (0.0,) * len(self.channels)
+        return tuple(self._gain * v for v in self._actions[step - self._late])
 
     def _info(self, log: WorldLog) -> dict[str, Any]:
         if self.info_level == "none":

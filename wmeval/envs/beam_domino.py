@@ -194,7 +194,7 @@ class BeamDomino(WorldEnv):
         self._ball = scene.index("floor_ball")
         self._roof = scene.index("roof_ball")
         self._slab = scene.index("slab")
-        self._held = [*scene.indices("pillar"), self._slab]
+        self._held = [*scene.indices("leg"), self._slab]
         self._row_of_dominoes = slice(scene.indices("domino")[0], scene.indices("domino")[-1] + 1)
         self._fallen = np.zeros(DOMINOES, bool)
         self._fallen_before = 0
@@ -301,7 +301,7 @@ def compose(x0: float, intervention: str = "none") -> Composition:
     for i, (x, y) in enumerate(PILLARS_XY):
         bodies.append(
             Body(
-                name=f"pillar_{i}", role="pillar", motion="kinematic", instance=5 + i,
+                name=f"pillar_{i}", role="leg", motion="kinematic", instance=5 + i,
                 collision=(Collision(shape=column),),
                 visuals=(Visual(shape=column, material="pillar"),),
                 mass=PILLAR_MASS, friction=0.2, position=(x, y, PILLAR_HEIGHT / 2),
@@ -383,9 +383,9 @@ def compose(x0: float, intervention: str = "none") -> Composition:
     rules = EventRules(
         chain="beam_domino",
         contact_roles=(
-            ("player", "pillar"), ("player", "domino"), ("player", "wall"), ("player", "slab"),
+            ("player", "leg"), ("player", "domino"), ("player", "wall"), ("player", "slab"),
             ("roof_ball", "slab"), ("roof_ball", "domino"), ("roof_ball", "floor"),
-            ("domino", "domino"), ("slab", "domino"), ("pillar", "domino"),
+            ("domino", "domino"), ("slab", "domino"), ("leg", "domino"),
         ),
         fall_deg=FALL_DEG,
         plateau=0.5,

@@ -1,0 +1,58 @@
+"""Named ActionPlans: YAML cards beside this file, one folder per scene."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import yaml
+from pydantic import ValidationError
+
+from wmeval.envs import environment_row
+from wmeval.errors import UserError
+from wmeval.plan import ActionPlan
+
+
+def plans_of(env_id: str) -> tuple[str, ...]:
+    """Names of an environment's plans, sorted.
+
+    Raises:
+        UserError: no such environment.
+    """
+    folder = _folder(env_id)
+    if not folder.is_dir():
+        return ()
+    names = (entry.name for entry in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
+
+
+def load_plan(env_id: str, name: str) -> ActionPlan:
+    """One plan of an environment.
+
+    Raises:
+        UserError: no such environment or plan; the message names the known ones.
+    """
+    row = environment_row(env_id)
+    known = plans_of(row.id)
+    if name not in known:
+        raise UserError(f"{row.id} has no plan {name!r}: choose from {', '.join(known)}")
+    return _load(row.id, name)
+
+
+@cache
+def _load(env_id: str, name: str) -> ActionPlan:
+    entry = _folder(env_id) / f"{name}.yaml"
+    try:
+        plan = ActionPlan.read(yaml.safe_load(entry.read_text("utf-8")))
+    except (yaml.YAMLError, ValidationError, TypeError) as error:
+        raise UserError(f"plan card {entry}: {error}") from error
+    if (plan.name, plan.scene) != (name, env_id):
+        raise UserError(f"plan card {entry} is of plan {plan.name!r} of {plan.scene}: move it")
+    return plan
+
+
+def _folder(env_id: str) -> Traversable:
+    # The folder is named like the scene's module.
+    module = environment_row(env_id).entry_point.split(":")[0].rsplit(".", 1)[-1]
+    return files("wmeval.envs").joinpath("plans", module)
