@@ -6,6 +6,8 @@ Environments, the recorder, twins and sweeps step Worlds; nothing else writes a 
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
+from wmeval.jobs.worker import WorkerClient
 from wmeval.records import Contacts, WorldLog
 from wmeval.sim.drivers import make_driver
 from wmeval.sim.engines import make_engine
@@ -139,6 +142,101 @@ class LocalWorld:
         self._ready = False
 
 
+class WorkerWorld:
+    """A world in a worker process that holds no GL context, so that it can fork.
+
+    Args:
+        spec: all that makes it.
+        events: as `LocalWorld`.
+        python: interpreter of the worker.
+        timeout: time-out of a call [s].
+    """
+
+    def __init__(
+        self,
+        spec: WorldSpec,
+        *,
+        events: bool = False,
+        python: str | os.PathLike[str] = sys.executable,
+        timeout: float = 600.0,
+    ) -> None:
+        self.spec = spec
+        self.substep = 0
+        # Deferred: the worker's own side imports this module.
+        from wmeval.sim import serve
+
+        self._serve = serve
+        self._client = WorkerClient("wmeval.sim.serve:handlers", python=python, timeout=timeout)
+        header, arrays = serve.pack_spec(spec)
+        self._client.call("build", {"spec": header, "events": events}, arrays)
+
+    @property
+    def pid(self) -> int:
+        """The worker's process."""
+        return self._client.pid
+
+    def reset(self) -> WorldLog:
+        """Go to state 0; one row.
+
+        Raises:
+            UserError: the engine has no physics for something in the scene.
+            WorkerError: the worker failed.
+        """
+        log = self._serve.unpack_log(*self._client.call("reset"))
+        self.substep = 0
+        return log
+
+    def advance(self, action: Sequence[float], until: int, probe: Probe) -> WorldLog:
+        """Run substeps up to state ``until`` under one action; rows as the probe asks.
+
+        Raises:
+            UserError: the world was not reset, or ``until`` is not ahead.
+            WorkerError: the worker failed.
+        """
+        header = {
+            "action": [float(a) for a in action],
+            "until": int(until),
+            "probe": self._serve.pack_probe(probe),
+        }
+        log = self._serve.unpack_log(*self._client.call("advance", header))
+        self.substep = until
+        return log
+
+    def raycast(
+        self, origins: NDArray[np.float64], ends: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3) now.
+
+        Raises:
+            UserError: the engine casts no rays.
+            WorkerError: the worker failed.
+        """
+        arrays = {"origins": np.asarray(origins, float), "ends": np.asarray(ends, float)}
+        found = self._client.call("raycast", {}, arrays)[1]
+        return found["bodies"], found["points"]
+
+    def fork(self, n: int) -> list[World]:
+        """Independent continuations of the present state, bit-identical to a replay.
+
+        Each is a process of its own, made in milliseconds; closing this world leaves them alive.
+
+        Raises:
+            UserError: n is not 1 or more.
+            WorkerError: the worker failed.
+        """
+        return [self._continuation(client) for client in self._client.fork(n)]
+
+    def _continuation(self, client: WorkerClient) -> World:
+        other = object.__new__(WorkerWorld)
+        other.spec, other.substep = self.spec, self.substep
+        other._serve, other._client = self._serve, client
+        return other
+
+    def close(self) -> None:
+        """End the worker; idempotent."""
+        self._client.close()
+
+
 def open_world(spec: WorldSpec, *, events: bool = False, branching: bool = False) -> World:
     """A world of a specification: in this process, or in a worker that can fork."""
-    return LocalWorld(spec, events=events)
+    return WorkerWorld(spec, events=events) if branching else LocalWorld(spec, events=events)
