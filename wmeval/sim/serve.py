@@ -1,110 +1,12 @@
-"""A whole world in a worker: its verbs, and how its data cross the boundary."""
+"""A whole world in a worker: its verbs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import astuple, fields
-from fractions import Fraction
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from wmeval.clock import SceneClock
 from wmeval.jobs.worker import Buffers, Handler, Header
-from wmeval.records import CameraLog, Contacts, Event, LightLog, StateLog, WorldLog
-from wmeval.scene import MeshData, Meshes, Scene
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, Probe, WorldSpec
+from wmeval.sim.wire import pack_log, unpack_probe, unpack_spec
 from wmeval.sim.world import LocalWorld
-
-_MESH_ARRAYS = ("vertices", "triangles", "normals", "uv")
-
-
-def pack_spec(spec: WorldSpec) -> tuple[Header, Buffers]:
-    """A specification as JSON and mesh arrays; `unpack_spec` gives it back exactly."""
-    header = {
-        "scene": spec.scene.model_dump(mode="json"),
-        "drivers": [d.model_dump(mode="json") for d in spec.drivers],
-        "dt": str(spec.clock.dt),
-        "control_period": str(spec.clock.control_period),
-        "rules": spec.rules.model_dump(mode="json"),
-        "engine": spec.engine,
-        "config": spec.config.model_dump(mode="json"),
-    }
-    arrays = {
-        f"{key}/{name}": getattr(mesh, name)
-        for key, mesh in spec.meshes.items()
-        for name in _MESH_ARRAYS
-    }
-    return header, arrays
-
-
-def unpack_spec(header: Header, buffers: Mapping[str, NDArray[Any]]) -> WorldSpec:
-    """Inverse of `pack_spec`."""
-    keys = {name.partition("/")[0] for name in buffers}
-    meshes: Meshes = {
-        key: MeshData(*(buffers[f"{key}/{name}"] for name in _MESH_ARRAYS)) for key in sorted(keys)
-    }
-    return WorldSpec(
-        Scene.model_validate(header["scene"]),
-        meshes,
-        tuple(DriverSpec.model_validate(d) for d in header["drivers"]),
-        SceneClock(Fraction(header["dt"]), Fraction(header["control_period"])),
-        EventRules.model_validate(header["rules"]),
-        header["engine"],
-        EngineConfig.model_validate(header["config"]),
-    )
-
-
-def pack_log(log: WorldLog) -> tuple[Header, Buffers]:
-    """A log as JSON and arrays; `unpack_log` gives it back exactly."""
-    state = log.state
-    header = {
-        "bodies": state.bodies,
-        "dt": str(state.dt),
-        "cameras": log.cameras.names,
-        "events": [
-            # NaN, "no number", is null: JSON has no NaN.
-            [None if isinstance(x, float) and math.isnan(x) else x for x in astuple(e)]
-            for e in log.events
-        ],
-    }
-    arrays: Buffers = {f"state/{n}": getattr(state, n) for n in StateLog.ARRAYS}
-    arrays |= {f"modal/{k}": v for k, v in state.modal.items()}
-    arrays["fov_y"], arrays["T_world_camera"] = log.cameras.fov_y, log.cameras.T_world_camera
-    arrays["sun_direction"], arrays["sun_color"] = log.lights.sun_direction, log.lights.sun_color
-    if len(log.contacts):
-        arrays |= {f"contact/{f.name}": getattr(log.contacts, f.name) for f in fields(Contacts)}
-    return header, arrays
-
-
-def unpack_log(header: Header, buffers: Mapping[str, NDArray[Any]]) -> WorldLog:
-    """Inverse of `pack_log`."""
-    modal = {n.partition("/")[2]: a for n, a in buffers.items() if n.startswith("modal/")}
-    arrays: dict[str, Any] = {n: buffers[f"state/{n}"] for n in StateLog.ARRAYS}
-    state = StateLog(tuple(header["bodies"]), Fraction(header["dt"]), **arrays, modal=modal)
-    contacts = Contacts.empty()
-    if "contact/substep" in buffers:
-        contacts = Contacts(*(buffers[f"contact/{f.name}"] for f in fields(Contacts)))
-    return WorldLog(
-        state,
-        CameraLog(tuple(header["cameras"]), buffers["fov_y"], buffers["T_world_camera"]),
-        LightLog(buffers["sun_direction"], buffers["sun_color"]),
-        contacts,
-        tuple(_event(*row) for row in header["events"]),
-    )
-
-
-def _event(  # noqa: PLR0917 - the order of the fields of `Event`
-    kind: str, time: float, detected_at: float, body_a: str, body_b: str, value: float | None
-) -> Event:
-    return Event(kind, time, detected_at, body_a, body_b, math.nan if value is None else value)
-
-
-def pack_probe(probe: Probe) -> Header:
-    """A probe as JSON."""
-    return {"states": probe.states, "contacts": probe.contacts, "bodies": probe.bodies}
 
 
 def handlers() -> dict[str, Handler]:
@@ -121,9 +23,7 @@ def handlers() -> dict[str, Handler]:
         return pack_log(held["world"].reset())
 
     def advance(header: Header, buffers: Buffers) -> tuple[Header, Buffers]:
-        kept = header["probe"]
-        bodies = None if kept["bodies"] is None else tuple(kept["bodies"])
-        probe = Probe(kept["states"], kept["contacts"], bodies)
+        probe = unpack_probe(header["probe"])
         return pack_log(held["world"].advance(header["action"], header["until"], probe))
 
     def raycast(header: Header, buffers: Buffers) -> tuple[Header, Buffers]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from wmeval.errors import UserError
 from wmeval.jobs.worker import WorkerClient
 from wmeval.records import Contacts, WorldLog
+from wmeval.sim import wire
 from wmeval.sim.drivers import make_driver
 from wmeval.sim.engines import make_engine
 from wmeval.sim.events import EventDetector
@@ -162,12 +163,8 @@ class WorkerWorld:
     ) -> None:
         self.spec = spec
         self.substep = 0
-        # Deferred: the worker's own side imports this module.
-        from wmeval.sim import serve
-
-        self._serve = serve
         self._client = WorkerClient("wmeval.sim.serve:handlers", python=python, timeout=timeout)
-        header, arrays = serve.pack_spec(spec)
+        header, arrays = wire.pack_spec(spec)
         self._client.call("build", {"spec": header, "events": events}, arrays)
 
     @property
@@ -182,7 +179,7 @@ class WorkerWorld:
             UserError: the engine has no physics for something in the scene.
             WorkerError: the worker failed.
         """
-        log = self._serve.unpack_log(*self._client.call("reset"))
+        log = wire.unpack_log(*self._client.call("reset"))
         self.substep = 0
         return log
 
@@ -196,9 +193,9 @@ class WorkerWorld:
         header = {
             "action": [float(a) for a in action],
             "until": int(until),
-            "probe": self._serve.pack_probe(probe),
+            "probe": wire.pack_probe(probe),
         }
-        log = self._serve.unpack_log(*self._client.call("advance", header))
+        log = wire.unpack_log(*self._client.call("advance", header))
         self.substep = until
         return log
 
@@ -229,7 +226,7 @@ class WorkerWorld:
     def _continuation(self, client: WorkerClient) -> World:
         other = object.__new__(WorkerWorld)
         other.spec, other.substep = self.spec, self.substep
-        other._serve, other._client = self._serve, client
+        other._client = client
         return other
 
     def close(self) -> None:
