@@ -12,6 +12,7 @@ Cameras follow OpenCV: x right, y down, z forward, ``K`` in pixels with pixel ce
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ GRAVITY_MPS2 = 9.81
 _P_SWAP = (0, 2, 1)
 # A Unity camera is x right, y up, z forward; an OpenCV camera is x right, y down, z forward.
 _FLIP_Y = np.diag([1.0, -1.0, 1.0])
-_P_MATRIX = np.array([[1.0, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
 # --- quaternions (wxyz) -------------------------------------------------------------------------
@@ -147,21 +147,34 @@ def unity_euler_degrees(q_wxyz: Array) -> Array:
     return out
 
 
+def unity_euler_degrees_of(q_wxyz: Sequence[float]) -> tuple[float, float, float]:
+    """`unity_euler_degrees` of one quaternion (4 numbers), without numpy: for inner loops."""
+    w, x, y, z = q_wxyz
+    x, y, z = -x, -z, -y
+    sin_x = min(max(2 * (w * x - y * z), -1.0), 1.0)
+    if abs(sin_x) > 1 - 1e-12:
+        angle_y, angle_z = math.atan2(-2 * (x * z - w * y), 1 - 2 * (y * y + z * z)), 0.0
+    else:
+        angle_y = math.atan2(2 * (x * z + w * y), 1 - 2 * (x * x + y * y))
+        angle_z = math.atan2(2 * (x * y + w * z), 1 - 2 * (x * x + z * z))
+    return _half_turn(math.asin(sin_x)), _half_turn(angle_y), _half_turn(angle_z)
+
+
+def _half_turn(radians: float) -> float:
+    """Degrees in [-180, 180)."""
+    return (math.degrees(radians) + 180.0) % 360.0 - 180.0
+
+
 def unity_camera_euler_degrees(T_world_camera: Array) -> Array:
     """Unity Euler angles (3,) [deg] of an OpenCV camera pose (4, 4)."""
-    # P makes the world left-handed and FLIP_Y the camera: the product is a rotation again.
-    rotation = _P_MATRIX @ np.asarray(T_world_camera)[:3, :3] @ _FLIP_Y
-    sin_x = float(np.clip(-rotation[1, 2], -1.0, 1.0))
+    (a, _, c, _), (d, _, f, _), (g, h, i, _) = np.asarray(T_world_camera)[:3].tolist()
+    # Unity's camera axes are x right, y up, z forward; both frames are left-handed once the last two
+    # world axes are swapped (P) and the camera's y turned up: [[a, -b, c], [g, -h, i], [d, -e, f]].
+    sin_x = min(max(-i, -1.0), 1.0)
     if abs(sin_x) > 1 - 1e-12:
-        angles = (math.asin(sin_x), math.atan2(-rotation[2, 0], rotation[0, 0]), 0.0)
-    else:
-        angles = (
-            math.asin(sin_x),
-            math.atan2(rotation[0, 2], rotation[2, 2]),
-            math.atan2(rotation[1, 0], rotation[1, 1]),
-        )
-    out: Array = (np.degrees(np.array(angles)) + 180.0) % 360.0 - 180.0
-    return out
+        return np.array([_half_turn(math.asin(sin_x)), _half_turn(math.atan2(-d, a)), 0.0])
+    angles = (math.asin(sin_x), math.atan2(c, f), math.atan2(g, -h))
+    return np.array([_half_turn(angle) for angle in angles])
 
 
 # --- cameras ------------------------------------------------------------------------------------

@@ -9,11 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.conventions import (
-    to_unity_vector,
-    unity_camera_euler_degrees,
-    unity_euler_degrees,
-)
+from wmeval.conventions import unity_camera_euler_degrees, unity_euler_degrees_of
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.parts import ball, block, material, unit, yaw
 from wmeval.errors import UserError
@@ -44,6 +40,8 @@ CONTACT_GAP_M = 0.01
 START_BANDS = {"canonical": (-0.25, 0.25), "glancing": (0.42, 0.70), "direct_strike": (0.82, 1.5)}
 """Where the ball's x0 [m] is drawn from: the class is the same at dt, dt/2 and dt/4 throughout."""
 X0_LIMIT_M = 5.0
+_UNITY_EYE = (np.array([0, 2, 1]), np.array([3, 3, 3]))
+"""Where the eye stands in a camera pose, in Unity's axes."""
 INTERVENTIONS = ("none", "no_roof_ball", "slab_pinned")
 
 BALL_RADIUS, BALL_MASS = 0.5, 12.0
@@ -171,7 +169,7 @@ class BeamDomino(WorldEnv):
         "intervention": f"{', '.join(INTERVENTIONS)}: a cause taken away",
     }
     REWARDS = {"dominoes_fallen": "fraction of the row that fell in this step"}  # noqa: RUF012
-    _MEMORY = ("_fallen", "_fallen_before", "_first_fall")
+    _MEMORY = ("_fallen", "_fallen_count", "_fallen_before", "_first_fall")
 
     def __init__(self, **common: Unpack[EnvOptions]) -> None:
         super().__init__(**common)
@@ -195,45 +193,57 @@ class BeamDomino(WorldEnv):
         self._roof = scene.index("roof_ball")
         self._slab = scene.index("slab")
         self._held = [*scene.indices("leg"), self._slab]
-        self._row_of_dominoes = slice(scene.indices("domino")[0], scene.indices("domino")[-1] + 1)
+        dominoes = scene.indices("domino")
+        self._row_of_dominoes = slice(dominoes[0], dominoes[-1] + 1)
+        # One gather from (positions, linear, angular velocities) laid end to end, in Unity's axes.
+        swap, size = np.array([0, 2, 1]), 3 * len(scene.bodies)
+        places = [(3 * self._ball, 0), (size + 3 * self._ball, 3), (2 * size + 3 * self._ball, 6)]
+        places += [(3 * self._roof, 9), (size + 3 * self._roof, 12)]
+        places += [(3 * body, 64 + 7 * i) for i, body in enumerate(self._held)]
+        self._from = np.concatenate([start + swap for start, _ in places])
+        self._to = np.concatenate([start + np.arange(3) for _, start in places])
+        self._euler: list[tuple[float, float, float] | None] = [None] * len(self._held)
         self._fallen = np.zeros(DOMINOES, bool)
-        self._fallen_before = 0
+        self._fallen_count = self._fallen_before = 0
         self._first_fall: float | None = None
 
     def _observe(self, log: WorldLog) -> Observation:
+        # Called at every step: few array operations, scalars where they are cheaper.
         state = log.state
         position, quaternion = state.position[-1], state.quaternion_wxyz[-1]
         out = np.empty(92)
-        out[0:3] = to_unity_vector(position[self._ball])
-        out[3:6] = to_unity_vector(state.linear_velocity[-1, self._ball])
-        out[6:9] = -to_unity_vector(state.angular_velocity[-1, self._ball])
-        out[9:12] = to_unity_vector(position[self._roof])
-        out[12:15] = to_unity_vector(state.linear_velocity[-1, self._roof])
+        flat = np.concatenate((position, state.linear_velocity[-1], state.angular_velocity[-1]))
+        out[self._to] = flat.ravel().take(self._from)
+        out[6:9] *= -1.0  # an axial vector: det P = -1
         out[15] = airborne(position[self._roof], position[self._slab], quaternion[self._slab])
-        q = quaternion[self._row_of_dominoes]
-        cos = 1.0 - 2.0 * (q[:, 1] * q[:, 1] + q[:, 2] * q[:, 2])
-        tilt = np.degrees(np.arccos(np.minimum(np.maximum(cos, -1.0), 1.0)))
-        self._fallen_before = int(self._fallen.sum())
-        self._fallen = self._fallen | (tilt >= FALL_DEG)
-        count = int(self._fallen.sum())
-        time = float(state.times[-1])
-        if self._first_fall is None and count:
+        q = quaternion[self._row_of_dominoes, 1:3]
+        tilt = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (q * q).sum(axis=1), -1.0, 1.0)))
+        self._fallen |= tilt >= FALL_DEG
+        self._fallen_before = self._fallen_count
+        self._fallen_count = int(np.count_nonzero(self._fallen))
+        time = float(self.time)
+        if self._first_fall is None and self._fallen_count:
             self._first_fall = time
         out[16:56:2] = tilt
         out[17:57:2] = self._fallen
-        out[56] = count / DOMINOES
+        out[56] = self._fallen_count / DOMINOES
         out[57] = 0.0 if self._first_fall is None else time - self._first_fall
         camera = log.cameras.T_world_camera[-1, 0]
-        out[58:61] = to_unity_vector(camera[:3, 3])
+        out[58:61] = camera[_UNITY_EYE]
         out[61:64] = unity_camera_euler_degrees(camera)
-        pieces = out[64:92].reshape(4, 7)
-        pieces[:, 0:3] = to_unity_vector(position[self._held])
-        pieces[:, 3:6] = unity_euler_degrees(quaternion[self._held])
-        pieces[:, 6] = state.motion[-1, self._held] == KINEMATIC
+        motion = state.motion[-1].tolist()
+        for i, body in enumerate(self._held):
+            held = motion[body] == KINEMATIC
+            # What is held does not turn.
+            euler = self._euler[i] if held else None
+            if euler is None:
+                euler = self._euler[i] = unity_euler_degrees_of(quaternion[body].tolist())
+            out[67 + 7 * i : 70 + 7 * i] = euler
+            out[70 + 7 * i] = held
         return out.astype(np.float32)
 
     def _reward(self, name: str) -> float:
-        return (int(self._fallen.sum()) - self._fallen_before) / DOMINOES
+        return (self._fallen_count - self._fallen_before) / DOMINOES
 
 
 def airborne(
