@@ -47,6 +47,8 @@ class FrameArray(Protocol):
 
     def __getitem__(self, index: Any, /) -> Array: ...
 
+    def __iter__(self) -> Iterator[Array]: ...
+
 
 @dataclass(frozen=True, eq=False)
 class Frames:
@@ -328,16 +330,16 @@ def write_hdf5(
     rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | None = None
 ) -> Path:
     """Write one HDF5 file, whole or not at all. See `wmeval.datasets.hdf5.write_hdf5`."""
-    from wmeval.datasets import hdf5
+    from wmeval.datasets.hdf5 import write_hdf5 as write
 
-    return hdf5.write_hdf5(rollout, path, layers=layers)
+    return write(rollout, path, layers=layers)
 
 
 def write_zarr(rollout: Rollout, url: str | Path, *, layers: tuple[str, ...] | None = None) -> str:
     """Write a Zarr v3 store at any fsspec URL. See `wmeval.datasets.zarr_store.write_zarr`."""
-    from wmeval.datasets import zarr_store
+    from wmeval.datasets.zarr_store import write_zarr as write
 
-    return zarr_store.write_zarr(rollout, url, layers=layers)
+    return write(rollout, url, layers=layers)
 
 
 def read(path_or_url: str | Path) -> Rollout:
@@ -350,8 +352,8 @@ def read(path_or_url: str | Path) -> Rollout:
     Raises:
         UserError: no such thing, or no whole rollout of this format; the message names the file.
     """
-    from wmeval.datasets import zarr_store
     from wmeval.datasets.hdf5 import read_hdf5
+    from wmeval.datasets.zarr_store import read_zarr
 
     text = str(path_or_url)
     if "://" not in text:
@@ -360,14 +362,14 @@ def read(path_or_url: str | Path) -> Rollout:
             return read_hdf5(path / "rollout.h5")
         if not path.is_dir():
             return read_hdf5(path)
-    return zarr_store.read_zarr(text)
+    return read_zarr(text)
 
 
 def validate(path_or_url: str | Path) -> list[str]:
     """Re-check a file, folder or URL; see `wmeval.datasets.validate.validate`."""
-    from wmeval.datasets import validate as module
+    from wmeval.datasets.validate import validate as check
 
-    return module.validate(path_or_url)
+    return check(path_or_url)
 
 
 # --- parts ----------------------------------------------------------------------------------------

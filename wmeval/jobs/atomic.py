@@ -13,7 +13,7 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -193,14 +193,24 @@ def _refuse_existing(path: Path, overwrite: bool) -> None:
         raise UserError(f"{path} exists; pass overwrite (--overwrite) to replace it.")
 
 
+def write_parts(path: str | Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a whole file of consecutive parts, atomically.
+
+    Raises:
+        UserError: disk full or not writable; an older file stays as it was.
+    """
+    with atomic_file(path) as temporary, temporary.open("wb") as stream:
+        for part in parts:
+            stream.write(part)
+
+
 def write_bytes(path: str | Path, data: bytes | memoryview) -> None:
     """Write a whole file, atomically.
 
     Raises:
         UserError: disk full or not writable; an older file stays as it was.
     """
-    with atomic_file(path) as temporary, temporary.open("wb") as stream:
-        stream.write(data)
+    write_parts(path, [data])
 
 
 def write_text(path: str | Path, text: str) -> None:

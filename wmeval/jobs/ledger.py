@@ -105,7 +105,7 @@ class Ledger:
         if first is not None and first.get("job") != job:
             raise UserError(
                 f"{self.path} belongs to a job with other settings "
-                f"({_difference(first['job'], job)}); choose another output, or --overwrite."
+                f"({differences(first['job'], job)}); choose another output, or --overwrite."
             )
         with disk_errors(self.path):
             if len(whole) != os.fstat(self._handle).st_size:
@@ -175,6 +175,7 @@ class Ledger:
         self.close()
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The settings in which two jobs differ, for a message."""
     keys = [k for k in sorted({*old, *new}) if old.get(k) != new.get(k)]
     return ", ".join(f"{k}: {old.get(k)!r} there, {new.get(k)!r} asked" for k in keys[:3])

@@ -1,0 +1,334 @@
+"""A rollout as a document: one JSON header and named arrays. Both back ends store just that.
+
+The header says everything but the arrays: the scene, the names, the format of every array with its
+sha256, how each picture layer is packed. Text columns are stored as codes into a list of names in
+the header, so that files hold numbers only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from wmeval.clock import exact
+from wmeval.datasets.codecs import Packing, bits_dtype
+from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
+from wmeval.errors import UserError
+from wmeval.layers import LAYERS
+from wmeval.records import FIELDS
+from wmeval.scene import MeshData, Scene
+
+Array = NDArray[Any]
+
+MESH_ARRAYS = {"vertices": "float32", "triangles": "uint32", "normals": "float32", "uv": "float32"}
+PLATE = "plate/"
+MAX_HEADER_BYTES = 64 << 20
+MAX_STATE_BYTES = 4 << 30
+MAX_FRAME_BYTES = 1 << 30
+_DTYPES = frozenset(("float64", "float32", "int64", "int32", "uint32", "uint16", "uint8", "bool"))
+
+
+def digest(array: Array) -> str:
+    """Sha256 over dtype, shape and bytes."""
+    return running_digest(array.dtype, array.shape, [array])
+
+
+def running_digest(dtype: Any, shape: tuple[int, ...], parts: Any) -> str:
+    """Sha256 of a whole array that comes in parts along its first axis."""
+    total = hashlib.sha256(f"{np.dtype(dtype).name}{tuple(shape)}".encode())
+    for part in parts:
+        total.update(
+            np.ascontiguousarray(part).view(np.uint8).reshape(-1).data if part.size else b""
+        )
+    return total.hexdigest()
+
+
+def stream_digest(stream: BinaryIO) -> str:
+    """Sha256 of what follows in a stream."""
+    total = hashlib.sha256()
+    while part := stream.read(1 << 20):
+        total.update(part)
+    return total.hexdigest()
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a back end writes: ``arrays`` by path and ``header``, to which it adds the layers."""
+
+    header: dict[str, Any]
+    arrays: dict[str, Array]
+
+
+def chosen_layers(rollout: Rollout, layers: tuple[str, ...] | None) -> dict[str, FrameArray]:
+    """The layers to store: those asked for, else all that are not derived from others.
+
+    Raises:
+        UserError: a layer was asked for that the rollout does not hold.
+    """
+    held = {} if rollout.frames is None else dict(rollout.frames.layers)
+    if layers is None:
+        return {k: v for k, v in held.items() if not getattr(v, "derived", False)}
+    for name in layers:
+        if name not in held:
+            raise UserError(
+                f"cannot store layer {name!r}: this rollout holds {', '.join(held) or 'none'}; "
+                "record it with that layer."
+            )
+    return {name: held[name] for name in layers}
+
+
+def describe(rollout: Rollout) -> Document:
+    """Header and arrays of a rollout, without picture layers."""
+    arrays: dict[str, Array] = {}
+    text: dict[str, list[str]] = {}
+    for path, column in rollout.columns().items():
+        if column.dtype.kind == "U":
+            names = sorted({str(x) for x in column})
+            code = {name: i for i, name in enumerate(names)}
+            arrays[path] = np.array([code[str(x)] for x in column], np.int32).reshape(column.shape)
+            text[path] = names
+        else:
+            arrays[path] = np.ascontiguousarray(column)
+    for key, mesh in sorted(rollout.meshes.items()):
+        for name, dtype in MESH_ARRAYS.items():
+            arrays[f"mesh/{key}/{name}"] = np.ascontiguousarray(getattr(mesh, name), dtype)
+    frames = rollout.frames
+    header = {
+        "format": FORMAT,
+        "dt": str(rollout.log.state.dt),
+        "scene": rollout.scene.model_dump(mode="json"),
+        "bodies": [body.name for body in rollout.scene.bodies],
+        "cameras": [camera.name for camera in rollout.scene.cameras],
+        "meshes": sorted(rollout.meshes),
+        "text": text,
+        "metadata": dict(rollout.metadata),
+        "arrays": {path: describe_array(array) for path, array in arrays.items()},
+        "frames": None if frames is None else {"camera": frames.camera, "layers": {}},
+    }
+    return Document(header, arrays)
+
+
+def describe_array(array: Array) -> dict[str, Any]:
+    """Entry of an array in the header."""
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "sha256": digest(array)}
+
+
+def attributes_of(path: str) -> dict[str, Any]:
+    """What a reader without this package sees beside an array."""
+    field = FIELDS.get(path)
+    if field is None:
+        return {}
+    return {"unit": field.unit, "dims": list(field.dims), "doc": field.doc}
+
+
+def parse_header(text: str | bytes, where: str) -> dict[str, Any]:
+    """Parse a header.
+
+    Args:
+        text: JSON.
+        where: name of the file, for messages.
+
+    Raises:
+        UserError: no header of this format.
+    """
+    if len(text) > MAX_HEADER_BYTES:
+        raise UserError(f"{where}: header of {len(text)} bytes is over {MAX_HEADER_BYTES}.")
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged(where, f"its header is no JSON ({error})") from error
+    return check_header(header, where)
+
+
+def check_header(header: Any, where: str) -> dict[str, Any]:
+    """The header, if it is one of this format.
+
+    Raises:
+        UserError: it is not.
+    """
+    found = header.get("format") if isinstance(header, dict) else None
+    if found != FORMAT:
+        raise UserError(
+            f"{where}: format is {found!r}, not {FORMAT!r}: no rollout of this version."
+        )
+    return dict(header)
+
+
+def damaged(where: str, what: str) -> UserError:
+    """The error of a file that was whole once."""
+    return UserError(
+        f"{where}: damaged: {what}. Restore it from a copy, or make it again (its maker resumes)."
+    )
+
+
+def check_size(where: str, path: str, entry: Mapping[str, Any], limit: int) -> int:
+    """Bytes that an array of the header takes; checked before anything is allocated.
+
+    Raises:
+        UserError: no dtype or shape of this format, or too large.
+    """
+    dtype, shape = entry.get("dtype"), entry.get("shape")
+    good = (
+        dtype in _DTYPES
+        and isinstance(shape, list)
+        and len(shape) <= 8
+        and all(isinstance(n, int) and 0 <= n < 1 << 40 for n in shape)
+    )
+    if not good:
+        raise damaged(where, f"{path} is said to be {dtype!r} {shape!r}")
+    size = int(np.dtype(str(dtype)).itemsize)
+    for n in shape:  # type: ignore[union-attr]
+        size *= n
+    if size > limit:
+        raise UserError(f"{where}: {path} would take {size} bytes, over the limit of {limit}.")
+    return size
+
+
+def verified(where: str, path: str, entry: Mapping[str, Any], array: Array) -> Array:
+    """The array, if it is the one that the header describes.
+
+    Raises:
+        UserError: another dtype, shape or content.
+    """
+    if array.dtype != np.dtype(entry["dtype"]) or list(array.shape) != entry["shape"]:
+        raise damaged(
+            where,
+            f"{path} is {array.dtype} {array.shape}, "
+            f"its header says {entry['dtype']} {tuple(entry['shape'])}",
+        )
+    if digest(array) != entry.get("sha256"):
+        raise damaged(where, f"checksum of {path} does not match")
+    return array
+
+
+def restore(
+    where: str,
+    header: dict[str, Any],
+    load: Callable[[str], Array],
+    layers: Mapping[str, FrameArray],
+) -> Rollout:
+    """Make the rollout of a header.
+
+    Args:
+        where: name of the file, for messages.
+        header: as `parse_header` gives it.
+        load: reads one array by path.
+        layers: picture layers.
+
+    Raises:
+        UserError: header and arrays make no rollout.
+    """
+    try:
+        return _restore(where, header, load, layers)
+    except UserError:
+        raise
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(x) for x in first["loc"])
+        raise damaged(where, f"its scene is not valid: {place}: {first['msg']}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise damaged(where, str(error) or type(error).__name__) from error
+
+
+def _restore(
+    where: str,
+    header: dict[str, Any],
+    load: Callable[[str], Array],
+    layers: Mapping[str, FrameArray],
+) -> Rollout:
+    entries: dict[str, Any] = header["arrays"]
+    total = sum(check_size(where, path, e, MAX_STATE_BYTES) for path, e in entries.items())
+    if total > MAX_STATE_BYTES:
+        raise UserError(f"{where}: its arrays would take {total} bytes; limit {MAX_STATE_BYTES}.")
+    arrays = {
+        path: verified(where, path, entry, load(path))
+        for path, entry in entries.items()
+        if not path.startswith(PLATE)
+    }
+    for path, names in header["text"].items():
+        codes = arrays[path]
+        if codes.size and not (codes.min() >= 0 and codes.max() < len(names)):
+            raise damaged(where, f"{path} has a code without a name")
+        arrays[path] = np.array([names[i] for i in codes], np.str_).reshape(codes.shape)
+    meshes = {}
+    for key in header["meshes"]:
+        parts = {name: arrays.pop(f"mesh/{key}/{name}") for name in MESH_ARRAYS}
+        meshes[key] = MeshData(**parts)
+        if meshes[key].content_hash() != key:
+            raise damaged(where, f"mesh {key[:12]} is not the one of its name")
+    frames = header["frames"]
+    return Rollout.from_columns(
+        arrays,
+        scene=Scene.model_validate(header["scene"]),
+        meshes=meshes,
+        dt=Fraction(exact(header["dt"])),
+        camera=None if frames is None else str(frames["camera"]),
+        layers=layers,
+        metadata=header["metadata"],
+    )
+
+
+def layer_entries(where: str, header: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stored picture layers of a header, checked.
+
+    Raises:
+        UserError: an unknown layer or packing.
+    """
+    frames = header.get("frames")
+    if frames is None:
+        return
+    if not isinstance(frames, dict) or not isinstance(frames.get("layers"), dict):
+        raise damaged(where, "its header does not describe its frames")
+    for name, entry in frames["layers"].items():
+        if name not in LAYERS or not isinstance(entry, dict):
+            raise damaged(where, f"unknown layer {name!r}")
+        if entry.get("codec") not in ("bits_xor", "bytes"):
+            raise damaged(where, f"layer {name!r} is packed by {entry.get('codec')!r}")
+        check_size(where, f"layer/{name}", entry, 1 << 44)
+        if len(entry["shape"]) < 3:
+            raise damaged(where, f"layer {name!r} has shape {entry['shape']}")
+        one = {**entry, "shape": entry["shape"][1:]}
+        check_size(where, f"a frame of layer/{name}", one, MAX_FRAME_BYTES)
+        yield name, entry
+
+
+def layer_entry(layer: FrameArray, packing: Packing, still: bool, sha256: str) -> dict[str, Any]:
+    """Entry of a picture layer in the header."""
+    return {
+        "dtype": layer.dtype.name,
+        "shape": [int(n) for n in layer.shape],
+        "sha256": sha256,
+        "codec": packing.codec,
+        "still_camera": still,
+        "trial_bytes": packing.trial,
+    }
+
+
+def packing_of(
+    where: str, header: Mapping[str, Any], name: str, load: Callable[[str], Array]
+) -> Packing:
+    """How a stored layer is packed; its plate is read and checked.
+
+    Raises:
+        UserError: the plate is missing or damaged.
+    """
+    entry = header["frames"]["layers"][name]
+    if entry["codec"] == "bytes":
+        return Packing("bytes", None, {})
+    path = f"plate/{name}"
+    if path not in header["arrays"]:
+        raise damaged(where, f"layer {name!r} has no background plate")
+    described = header["arrays"][path]
+    check_size(where, path, described, MAX_FRAME_BYTES)
+    plate = verified(where, path, described, load(path))
+    if list(plate.shape) != entry["shape"][1:] or plate.dtype != bits_dtype(entry["dtype"]):
+        raise damaged(where, f"plate of layer {name!r} is {plate.dtype} {plate.shape}")
+    return Packing("bits_xor", plate, {})

@@ -1,0 +1,139 @@
+"""Where a data set lies: a local folder or any fsspec URL, behind five verbs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wmeval.errors import UserError
+from wmeval.jobs.atomic import disk_errors, write_bytes
+
+
+@dataclass(frozen=True)
+class Location:
+    """A folder on the local disk (``path``) or on another file system (``system``, ``root``).
+
+    Attributes:
+        url: as users name it.
+        path: local folder, None elsewhere.
+        system: fsspec file system, None for local.
+        root: path on that file system.
+    """
+
+    url: str
+    path: Path | None
+    system: Any = None
+    root: str = ""
+
+    def __truediv__(self, name: str) -> Location:
+        if self.path is not None:
+            return Location(str(self.path / name), self.path / name)
+        return Location(
+            f"{self.url.rstrip('/')}/{name}", None, self.system, f"{self.root.rstrip('/')}/{name}"
+        )
+
+    def get(self, key: str, *, limit: int | None) -> bytes | None:
+        """Content of an object; None when there is none.
+
+        Raises:
+            UserError: it cannot be read, or is larger than ``limit`` bytes.
+        """
+        try:
+            if self.path is not None:
+                target = self.path / key
+                size = target.stat().st_size
+                if not target.is_file():
+                    return None
+            else:
+                name = f"{self.root.rstrip('/')}/{key}"
+                size = int(self.system.info(name)["size"] or 0)
+            if limit is not None and size > limit:
+                raise UserError(f"{self.url}: {key} has {size} bytes, over the limit of {limit}.")
+            if self.path is not None:
+                return (self.path / key).read_bytes()
+            return bytes(self.system.cat_file(name))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
+            return None
+        except OSError as error:
+            raise UserError(f"{self.url}: {key} cannot be read: {error}.") from error
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write an object: atomically on a local disk, at once elsewhere.
+
+        Raises:
+            UserError: disk full or not writable.
+        """
+        if self.path is not None:
+            write_bytes(self.path / key, content)
+            return
+        with self._remote_errors():
+            self._make_room(key)
+            self.system.pipe_file(f"{self.root.rstrip('/')}/{key}", content)
+
+    def objects(self) -> list[str]:
+        """Names of all objects below, sorted."""
+        if self.path is not None:
+            if not self.path.is_dir():
+                return []
+            files = (p for p in self.path.rglob("*") if not p.is_dir())
+            return sorted(p.relative_to(self.path).as_posix() for p in files)
+        with self._remote_errors():
+            root = self.root.strip("/")
+            found = [str(name).strip("/") for name in self.system.find(self.root)]
+            return sorted(name[len(root) :].strip("/") for name in found)
+
+    def upload(self, folder: Path, *, last: str) -> None:
+        """Copy a local folder here (not for local places), one object after the others.
+
+        What was here before goes first, its ``last`` object before all.
+
+        Raises:
+            UserError: the file system fails; ``last`` is not there then.
+        """
+        self.clear(first=last)
+        paths = sorted(p for p in folder.rglob("*") if p.is_file())
+        keys = [p.relative_to(folder).as_posix() for p in paths]
+        with self._remote_errors():
+            for key in [*(k for k in keys if k != last), last]:
+                self._make_room(key)
+                self.system.put_file(str(folder / key), f"{self.root.rstrip('/')}/{key}")
+
+    def clear(self, *, first: str) -> None:
+        """Remove what is here (not for local places), the object ``first`` before all others."""
+        with self._remote_errors():
+            name = f"{self.root.rstrip('/')}/{first}"
+            if self.system.exists(name):
+                self.system.rm_file(name)
+            if self.system.exists(self.root):
+                self.system.rm(self.root, recursive=True)
+
+    def _make_room(self, key: str) -> None:
+        parent = f"{self.root.rstrip('/')}/{key}".rsplit("/", 1)[0]
+        self.system.makedirs(parent, exist_ok=True)
+
+    def _remote_errors(self) -> Any:
+        return disk_errors(Path(self.url))
+
+
+def locate(url: str | Path) -> Location:
+    """Find the place that a path or URL names.
+
+    Raises:
+        UserError: a protocol that is not installed.
+    """
+    text = str(url)
+    if "://" not in text:
+        return Location(text, Path(text))
+    if text.startswith("file://"):
+        path = Path(text.removeprefix("file://"))
+        return Location(str(path), path)
+    import fsspec
+
+    try:
+        system, root = fsspec.core.url_to_fs(text)
+    except (ValueError, ImportError) as error:
+        raise UserError(
+            f"{text}: {error}. Give a folder, or install the file system of this protocol."
+        ) from error
+    return Location(text.rstrip("/"), None, system, root)

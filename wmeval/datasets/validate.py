@@ -1,0 +1,207 @@
+"""Re-check what lies on disk: every checksum, array, picture and file beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from wmeval.datasets import checksums, codecs, document, hdf5, video, zarr_store
+from wmeval.datasets.location import Location, locate
+from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
+from wmeval.datasets.sets import check_set, is_set
+from wmeval.errors import UserError
+
+_BLOCK_BYTES = 64 << 20
+
+
+def validate(target: str | Path) -> list[str]:
+    """Re-check a file, a folder or a store.
+
+    Rollouts (HDF5, Zarr), folders that ``wmeval rollout`` left, generated sets, mp4, JSON and YAML
+    files are known. A folder of such things is checked thing by thing.
+
+    Args:
+        target: path or fsspec URL.
+
+    Returns:
+        One sentence per problem, naming the file; empty when all is well. Whatever the bytes are,
+        this does not raise.
+    """
+    try:
+        place = locate(target)
+        return _place(place)
+    except UserError as error:
+        return [str(error)]
+    except RecursionError:
+        return [f"{target}: nested too deeply to be read."]
+
+
+def _place(place: Location) -> list[str]:
+    path = place.path
+    if path is None:
+        return check_set(place, _rollout_at) if is_set(place) else _zarr(place)
+    if path.is_file():
+        return _file(path)
+    if not path.is_dir():
+        return [f"{path}: there is no such file or folder."]
+    if is_set(place):
+        return check_set(place, _rollout_at)
+    if (path / zarr_store.MANIFEST).is_file() or (path / "zarr.json").is_file():
+        return _zarr(place)
+    return _folder(path)
+
+
+# --- rollouts -------------------------------------------------------------------------------------
+
+
+def _rollout_at(place: Location) -> list[str]:
+    path = place.path
+    if path is not None and path.suffix == ".h5":
+        return _hdf5(path)
+    return _zarr(place)
+
+
+def _hdf5(path: Path) -> list[str]:
+    try:
+        sha256, _ = hdf5.check_user_block(path)
+        with path.open("rb") as stream:
+            stream.seek(hdf5.USER_BLOCK)
+            found = document.stream_digest(stream)
+        if found != sha256:
+            # HDF5 is not asked to read what is known to be damaged.
+            return [str(document.damaged(str(path), "checksum of its content does not match"))]
+        return _pictures(str(path), *hdf5.read_with_header(path))
+    except UserError as error:
+        return [str(error)]
+
+
+def _zarr(place: Location) -> list[str]:
+    try:
+        problems = zarr_store.check_objects(place)
+        return problems or _pictures(place.url, *zarr_store.read_with_header(place.url))
+    except UserError as error:
+        return [str(error)]
+
+
+def _pictures(where: str, rollout: Rollout, header: Mapping[str, Any]) -> list[str]:
+    problems: list[str] = []
+    if rollout.frames is None:
+        return problems
+    for name, entry in document.layer_entries(where, header):
+        layer = rollout.frames.layers[name]
+        try:
+            found = layer_digest(layer)
+        except UserError as error:
+            problems.append(str(error))
+            continue
+        if found != entry.get("sha256"):
+            problems.append(f"{where}: damaged: checksum of layer {name!r} does not match.")
+    return problems
+
+
+def layer_digest(layer: FrameArray) -> str:
+    """Sha256 of a picture layer, as the header states it."""
+    parts = (block for _, block in codecs.blocks(layer, _BLOCK_BYTES))
+    return document.running_digest(layer.dtype, tuple(layer.shape), parts)
+
+
+# --- other files ----------------------------------------------------------------------------------
+
+
+def _mp4(path: Path) -> list[str]:
+    try:
+        video.check_mp4(path)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def _json(path: Path) -> list[str]:
+    try:
+        json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        return [f"{path}: no JSON ({error}); make it again."]
+    return []
+
+
+def _yaml(path: Path) -> list[str]:
+    import yaml
+
+    try:
+        yaml.safe_load(path.read_bytes())
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first = str(error).splitlines()[0]
+        return [f"{path}: no YAML ({first}); make it again."]
+    return []
+
+
+_BY_SUFFIX: dict[str, Callable[[Path], list[str]]] = {
+    ".h5": _hdf5,
+    ".mp4": _mp4,
+    ".json": _json,
+    ".yaml": _yaml,
+    ".yml": _yaml,
+}
+
+
+def _file(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(FORMAT)) == FORMAT.encode():
+                return _hdf5(path)
+        check = _BY_SUFFIX.get(path.suffix.lower())
+        if check is None:
+            known = ", ".join(_BY_SUFFIX)
+            return [f"{path}: not a file that wmeval writes (known: {known})."]
+        return check(path)
+    except OSError as error:
+        return [f"{path}: cannot be read: {error.strerror or error}."]
+
+
+def _folder(path: Path) -> list[str]:
+    problems: list[str] = []
+    summed = (path / checksums.NAME).is_file()
+    if summed:
+        problems += checksums.check_checksums(path)
+    known = 0
+    for child in sorted(path.iterdir()):
+        if child.name.startswith(".") or child.name == checksums.NAME:
+            continue
+        if child.is_dir():
+            found = _place(locate(child))
+            # A folder of other things (pictures of a report) is no fault.
+            if found != [_nothing(child)]:
+                known += 1
+                problems += found
+        elif child.suffix.lower() in _BY_SUFFIX:
+            known += 1
+            problems += _file(child)
+    if not known and not summed:
+        return [_nothing(path)]
+    return problems or _together(path)
+
+
+def _nothing(path: Path) -> str:
+    return f"{path}: holds nothing that wmeval writes."
+
+
+def _together(path: Path) -> list[str]:
+    """Do the files of one rollout's folder tell of the same rollout?"""
+    film, store = path / "video.mp4", path / "rollout.h5"
+    if not (film.is_file() and store.is_file()):
+        return []
+    rollout = hdf5.read_hdf5(store)
+    info = video.probe_mp4(film)
+    if rollout.frames is None:
+        return []
+    problems = []
+    if info.frames != len(rollout.frames):
+        problems.append(
+            f"{film}: {info.frames} frames, expected {len(rollout.frames)} as in {store.name}."
+        )
+    if (info.width, info.height) != rollout.frames.size:
+        expected = "x".join(map(str, rollout.frames.size))
+        problems.append(f"{film}: {info.width}x{info.height} px, expected {expected}.")
+    return problems

@@ -1,0 +1,502 @@
+"""Action-labelled sets of rollouts of any environment: parallel, resumable, sharded.
+
+Episode i of a set is made from seed ``seed0 + i`` of the *training* family of scene seeds. The
+evaluation family has its own spawn key, and is refused here: what candidates are judged on cannot
+get into their training data by accident. The same settings give the same bytes, whatever the number
+of workers, the shards or the interruptions.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from wmeval.clock import exact
+from wmeval.datasets import sets, zarr_store
+from wmeval.datasets.location import Location, locate
+from wmeval.datasets.rollout import Rollout, read, write_hdf5, write_zarr
+from wmeval.datasets.video import write_mp4
+from wmeval.envs import environment_class, environment_row
+from wmeval.envs.base import WorldEnv
+from wmeval.envs.case import refuse_evaluation
+from wmeval.envs.plans import load_plan, plans_of
+from wmeval.envs.policies import RandomPolicy, ReplayPolicy
+from wmeval.envs.record import record
+from wmeval.errors import UserError
+from wmeval.jobs.atomic import remove_stale
+from wmeval.jobs.executors import LocalExecutor, Outcome
+from wmeval.jobs.ledger import canonical, differences
+from wmeval.layers import layers_of
+
+POLICIES = ("random", "plan", "replay")
+BACKENDS = {"hdf5": ".h5", "zarr": ".zarr"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What `generate_rollouts` did.
+
+    Attributes:
+        url: the set.
+        made: episodes made now.
+        reused: episodes that were there already.
+        failed: error by episode; a rerun tries them again.
+        complete: all episodes, of all shards, are there and ``manifest.json`` is written.
+    """
+
+    url: str
+    made: tuple[int, ...]
+    reused: tuple[int, ...]
+    failed: Mapping[int, str]
+    complete: bool
+
+
+def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:
+    """Shard "i/n" (0-based) as (i, n); None is the whole.
+
+    Raises:
+        UserError: no such form, or not 0 <= i < n.
+    """
+    if shard is None:
+        return (0, 1)
+    try:
+        i, n = (int(x) for x in shard.split("/")) if isinstance(shard, str) else shard
+    except ValueError as error:
+        raise UserError(f"shard {shard!r}: give i/n, for example 0/4.") from error
+    if not 0 <= i < n:
+        raise UserError(f"shard {i}/{n}: i counts from 0 to n - 1.")
+    return (i, n)
+
+
+def generate_rollouts(
+    env_id: str,
+    policy: str = "random",
+    episodes: int = 1,
+    out: str | Path = "rollouts",
+    *,
+    plan: str | Sequence[str] | None = None,
+    source: str | Path | None = None,
+    seed0: int = 0,
+    workers: int | None = None,
+    size: tuple[int, int] | None = None,
+    layers: str | Sequence[str] = (),
+    video: bool = True,
+    view: str | None = None,
+    fps: Fraction | int | str | None = None,
+    max_steps: int | None = None,
+    backend: str = "hdf5",
+    shard: str | tuple[int, int] | None = None,
+    overwrite: bool = False,
+    env_kwargs: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    policy_kwargs: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    progress: Callable[[int, int, Outcome[Any] | None], None] | None = None,
+) -> Made:
+    """Make a set of rollouts, or go on with one that was interrupted.
+
+    Args:
+        env_id: environment.
+        policy: "random" (smooth random actions), "plan" (named plans, in turn), or "replay" (the
+            actions, seeds and options of other rollouts, in this environment).
+        episodes: how many.
+        out: folder or fsspec URL of the set. A set of the same settings that is there is completed.
+        plan: names of plans for "plan"; None takes all that the environment has.
+        source: a set, or a rollout, whose actions "replay" repeats; episode i repeats sample i.
+        seed0: seed of episode 0; episode i has seed0 + i. "replay" takes the source's seeds.
+        workers: processes; None: one per core; 0: none but this one (always so for ``memory://``).
+        size: picture (width, height) [px]; default: the environment's.
+        layers: picture layers to keep without loss.
+        video: write an mp4 beside each rollout.
+        view: camera; default: the environment's.
+        fps: frame rate of layers and video; default: one frame per control period.
+        max_steps: most actions of an episode.
+        backend: "hdf5" or "zarr".
+        shard: "i/n": only the episodes i, i + n, ...; complete with `merge_rollouts`.
+        overwrite: forget the set that is there.
+        env_kwargs: constructor arguments of the environment.
+        options: reset options for all episodes.
+        policy_kwargs: arguments of the random policy (``scale``, ``correlation``, ``stop_after``).
+        timeout: wall time [s] after which an episode is given up.
+        progress: called with (episodes done, episodes asked, what just ended or None at the start).
+
+    Returns:
+        What was made; a failed episode does not stop the others.
+
+    Raises:
+        UserError: unknown names, evaluation seeds, or something else is there already.
+    """
+    part, parts = parse_shard(shard)
+    place = locate(out)
+    job = _job(
+        env_id=env_id,
+        policy=policy,
+        episodes=episodes,
+        plan=plan,
+        source=source,
+        seed0=seed0,
+        size=size,
+        layers=layers,
+        video=video,
+        view=view,
+        fps=fps,
+        max_steps=max_steps,
+        backend=backend,
+        env_kwargs=env_kwargs,
+        options=options,
+        policy_kwargs=policy_kwargs,
+    )
+    if overwrite and parts > 1:
+        raise UserError("overwrite forgets the whole set: use it without shard.")
+    _begin(place, job, overwrite)
+    asked = range(part, episodes, parts)
+    there = [i for i in asked if sets.unsealed(place, sets.row_key(i)) is not None]
+    todo = [i for i in asked if i not in set(there)]
+    done = len(there)
+    if progress is not None:
+        progress(done, len(asked), None)
+
+    def on_outcome(unit: int, outcome: Outcome[Any]) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, len(asked), outcome)
+
+    # The memory file system is this process's own.
+    here = place.url.startswith("memory://")
+    count = 0 if here else workers
+    if count is None or count > len(todo):
+        count = LocalExecutor(workers=None).workers if count is None else count
+        count = min(count, len(todo))
+    executor = LocalExecutor(workers=count, timeout=timeout)
+    try:
+        outcomes = executor.map(partial(_episode, job, place.url), todo, on_outcome=on_outcome)
+    finally:
+        _close_environments()
+    failed = {i: o.error for i, o in zip(todo, outcomes, strict=True) if o.error is not None}
+    complete = not failed and all(
+        sets.unsealed(place, sets.row_key(i)) is not None for i in range(episodes)
+    )
+    if complete:
+        merge_rollouts(place.url)
+    elif place.path is not None:
+        _sweep(place.path)
+    return Made(
+        place.url,
+        tuple(i for i in todo if i not in failed),
+        tuple(there),
+        failed,
+        complete,
+    )
+
+
+def merge_rollouts(out: str | Path, parts: Sequence[str | Path] = ()) -> str:
+    """Complete a set made in shards: gather, check that none is missing, write the manifest.
+
+    Args:
+        out: the set. Shards that worked in one place need nothing else.
+        parts: other sets of the same settings, whose samples are copied into ``out`` first.
+
+    Returns:
+        URL of the set.
+
+    Raises:
+        UserError: episodes are missing, or a part has other settings.
+    """
+    place = locate(out)
+    for part in parts:
+        _gather(place, locate(part))
+    head = sets.unsealed(place, sets.SET)
+    if head is None:
+        raise UserError(f"{place.url}: there is no set of rollouts here (no {sets.SET}).")
+    episodes = int(head["job"]["episodes"])
+    rows = sets.rows_of(place, episodes)
+    missing = [i for i in range(episodes) if i not in rows]
+    if missing:
+        shown = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
+        raise UserError(
+            f"{place.url}: {len(missing)} of {episodes} episodes are missing ({shown}); "
+            "run the shards that hold them, then merge again."
+        )
+    content = sets.sealed(
+        {"format": sets.FORMAT, "job": head["job"], "rows": [rows[i] for i in range(episodes)]}
+    )
+    if place.path is not None:
+        _sweep(place.path)
+    if place.get(sets.MANIFEST, limit=None) != content:
+        place.put(sets.MANIFEST, content)
+    return place.url
+
+
+# --- the job ------------------------------------------------------------------------------------
+
+
+def _job(
+    *,
+    env_id: str,
+    policy: str,
+    episodes: int,
+    plan: str | Sequence[str] | None,
+    source: str | Path | None,
+    seed0: int,
+    size: tuple[int, int] | None,
+    layers: str | Sequence[str],
+    video: bool,
+    view: str | None,
+    fps: Fraction | int | str | None,
+    max_steps: int | None,
+    backend: str,
+    env_kwargs: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | None,
+    policy_kwargs: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    row = environment_row(env_id)
+    if policy not in POLICIES:
+        raise UserError(f"unknown policy {policy!r}: choose from {', '.join(POLICIES)}.")
+    if backend not in BACKENDS:
+        raise UserError(f"unknown backend {backend!r}: choose from {', '.join(BACKENDS)}.")
+    if episodes < 1 or seed0 < 0:
+        raise UserError(f"needs episodes >= 1 and seed0 >= 0; got {episodes} and {seed0}.")
+    refuse_evaluation(options, what="generate rollouts")
+    if policy_kwargs and policy != "random":
+        raise UserError(f"policy {policy!r} takes no arguments; 'random' does.")
+    if policy == "random":
+        RandomPolicy(**dict(policy_kwargs or {}))
+    if (source is not None) != (policy == "replay"):
+        raise UserError("policy 'replay' needs source (a set or a rollout), others take none.")
+    if plan is not None and policy != "plan":
+        raise UserError(f"policy {policy!r} takes no plan; policy 'plan' does.")
+    plans: tuple[str, ...] = ()
+    if policy == "plan":
+        if plan is None:
+            plans = plans_of(row.id)
+        else:
+            plans = tuple(plan.split(",")) if isinstance(plan, str) else tuple(plan)
+        for name in plans:
+            refuse_evaluation(load_plan(row.id, name).reset_options, what=f"plan {name!r}")
+    if source is not None:
+        held = _source_count(str(source))
+        if held < episodes:
+            raise UserError(f"{source}: holds {held} rollouts, {episodes} episodes are asked for.")
+    width, height = size or row.size
+    kept = [layer.name for layer in layers_of(layers if isinstance(layers, str) else list(layers))]
+    return {
+        "env_id": row.id,
+        "env_kwargs": dict(env_kwargs or {}),
+        "policy": policy,
+        "policy_kwargs": dict(policy_kwargs or {}),
+        "plans": list(plans),
+        "source": None if source is None else str(source),
+        "episodes": episodes,
+        "seed0": seed0,
+        "options": dict(options or {}),
+        "width": width,
+        "height": height,
+        "layers": [name for name in kept if name != "flow"],
+        "video": video,
+        "view": view,
+        "fps": None if fps is None else str(exact(fps)),
+        "max_steps": max_steps,
+        "backend": backend,
+    }
+
+
+def _begin(place: Location, job: dict[str, Any], overwrite: bool) -> None:
+    head = None
+    try:
+        head = sets.unsealed(place, sets.SET)
+    except UserError:
+        if not overwrite:
+            raise
+    known = sets.is_set(place)
+    if known and overwrite:
+        _forget(place)
+        known = False
+    if known:
+        assert head is not None
+        if head["job"] != sets.plain(job):
+            raise UserError(
+                f"{place.url} is a set of other settings "
+                f"({differences(head['job'], sets.plain(job))}); choose another place, or "
+                "--overwrite."
+            )
+        return
+    if place.path is not None:
+        _sweep(place.path)
+    strangers = [k for k in place.objects() if not k.split("/")[-1].startswith(".")]
+    if strangers:
+        raise UserError(
+            f"{place.url}: holds something else ({strangers[0]}); choose an empty place."
+        )
+    place.put(sets.SET, sets.sealed({"format": sets.FORMAT, "job": job}))
+
+
+def _forget(place: Location) -> None:
+    if place.path is not None:
+        (place.path / sets.MANIFEST).unlink(missing_ok=True)
+        # Rows before samples: a kill in between leaves samples that do not count.
+        for name in (sets.ROWS, sets.EPISODES):
+            shutil.rmtree(place.path / name, ignore_errors=True)
+        (place.path / sets.SET).unlink(missing_ok=True)
+    else:
+        place.clear(first=sets.MANIFEST)
+
+
+def _sweep(folder: Path) -> None:
+    for name in ("", sets.ROWS, sets.EPISODES):
+        remove_stale(folder / name)
+
+
+# --- one episode --------------------------------------------------------------------------------
+
+_environments: dict[str, WorldEnv] = {}
+
+
+def _environment(job: Mapping[str, Any]) -> WorldEnv:
+    """The environment of a job; one is kept per process, since making a GL context takes long."""
+    key = canonical({k: job[k] for k in ("env_id", "env_kwargs", "width", "height")})
+    if key not in _environments:
+        _close_environments()
+        kwargs = {"width": job["width"], "height": job["height"], **job["env_kwargs"]}
+        try:
+            _environments[key] = environment_class(job["env_id"])(**kwargs)
+        except TypeError as error:
+            raise UserError(f"{job['env_id']}: {error}") from error
+    return _environments[key]
+
+
+def _close_environments() -> None:
+    while _environments:
+        _environments.popitem()[1].close()
+
+
+def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
+    """Make one sample: rollout, video, then its row."""
+    place = locate(url)
+    drawn = (*job["layers"], *(("rgb",) if job["video"] and "rgb" not in job["layers"] else ()))
+    seed, options = job["seed0"] + episode, job["options"]
+    chosen: dict[str, Any] = {"policy": RandomPolicy(**job["policy_kwargs"])}
+    if job["policy"] == "plan":
+        name = job["plans"][episode % len(job["plans"])]
+        chosen = {"plan": load_plan(job["env_id"], name)}
+    elif job["policy"] == "replay":
+        model = _source(job["source"], episode)
+        options = {**model.metadata.get("options", {}), **options}
+        refuse_evaluation(options, what=f"{job['source']}")
+        seed = int(model.metadata["seed"])
+        chosen = {"policy": ReplayPolicy(model.actions)}
+    rollout = record(
+        _environment(job),
+        **chosen,
+        seed=seed,
+        options=options,
+        layers=drawn,
+        view=job["view"],
+        fps=job["fps"],
+        max_steps=job["max_steps"],
+    )
+    name = sets.episode_name(episode)
+    path = f"{sets.EPISODES}/{name}{BACKENDS[job['backend']]}"
+    film = f"{sets.EPISODES}/{name}.mp4" if job["video"] else None
+    kept = tuple(job["layers"])
+    objects: dict[str, list[int | str]] = {}
+    if place.path is not None:
+        _write(rollout, job, place.path / path, place.path / film if film else None, kept)
+    else:
+        with tempfile.TemporaryDirectory(prefix="wmeval-") as folder:
+            local = Path(folder)
+            if job["backend"] == "zarr":
+                write_zarr(rollout, (place / path).url, layers=kept)
+                _write_film(rollout, job, local / f"{name}.mp4" if film else None)
+            else:
+                _write(rollout, job, local / name, local / f"{name}.mp4" if film else None, kept)
+                place.put(path, (local / name).read_bytes())
+            if film:
+                place.put(film, (local / f"{name}.mp4").read_bytes())
+    stored = f"{path}/{zarr_store.MANIFEST}" if job["backend"] == "zarr" else path
+    for key in (stored, film):
+        if key is not None:
+            content = place.get(key, limit=None)
+            assert content is not None
+            objects[key] = sets.object_entry(content)
+    row = {
+        "format": sets.FORMAT,
+        "episode": episode,
+        "seed": seed,
+        "path": path,
+        "video": film,
+        "objects": objects,
+        "steps": len(rollout),
+        "frames": 0 if rollout.frames is None else len(rollout.frames),
+        "return": float(rollout.rewards.sum()),
+        "terminated": bool(rollout.terminated.any()),
+        "truncated": bool(rollout.truncated.any()),
+        "plan": rollout.metadata.get("plan", None) and rollout.metadata["plan"]["name"],
+        "rollout_sha256": rollout.sha256(),
+    }
+    place.put(sets.row_key(episode), sets.sealed(row))
+    return episode
+
+
+def _write(
+    rollout: Rollout, job: Mapping[str, Any], path: Path, film: Path | None, kept: tuple[str, ...]
+) -> None:
+    if job["backend"] == "zarr":
+        write_zarr(rollout, path, layers=kept)
+    else:
+        write_hdf5(rollout, path, layers=kept)
+    _write_film(rollout, job, film)
+
+
+def _write_film(rollout: Rollout, job: Mapping[str, Any], film: Path | None) -> None:
+    if film is None:
+        return
+    assert rollout.frames is not None
+    rate = 1 / rollout.clock.control_period if job["fps"] is None else exact(job["fps"])
+    write_mp4(film, rollout.frames.layers["rgb"], rate)
+
+
+# --- sources of replays -------------------------------------------------------------------------
+
+
+def _source_count(source: str) -> int:
+    if sets.is_set(locate(source)):
+        return len(sets.read_set(source))
+    read(source)
+    return 1
+
+
+def _source(source: str, episode: int) -> Rollout:
+    if sets.is_set(locate(source)):
+        return sets.read_set(source)[episode]
+    return read(source)
+
+
+def _gather(place: Location, part: Location) -> None:
+    head = sets.unsealed(part, sets.SET)
+    if head is None:
+        raise UserError(f"{part.url}: there is no set of rollouts here (no {sets.SET}).")
+    ours = sets.unsealed(place, sets.SET)
+    if ours is None:
+        place.put(sets.SET, sets.sealed(head))
+    elif ours["job"] != head["job"]:
+        raise UserError(
+            f"{part.url} is a set of other settings ({differences(ours['job'], head['job'])})."
+        )
+    keys = part.objects()
+    for episode, row in sorted(sets.rows_of(part, int(head["job"]["episodes"])).items()):
+        if sets.unsealed(place, sets.row_key(episode)) is not None:
+            continue
+        inside = f"{row['path']}/"
+        for key in keys:
+            if key in row["objects"] or key.startswith(inside):
+                content = part.get(key, limit=None)
+                assert content is not None
+                place.put(key, content)
+        place.put(sets.row_key(episode), sets.sealed(row))
