@@ -43,7 +43,7 @@ def _grid(size: int) -> tuple[F4, F4]:
     return u, v
 
 
-def _field(
+def periodic_field(
     size: int, rng: Rng, *, slope: float = 1.6, low: float = 1.0, stretch: float = 1.0
 ) -> F4:
     """Periodic random field (size, size), zero mean, unit standard deviation.
@@ -114,8 +114,8 @@ def _shade(rgb: F4, *factors: F4) -> F4:
 
 def _mottle(size: int, rng: Rng, coarse: float = 0.05, fine: float = 0.05) -> F4:
     """Relative brightness variation at all scales, for any surface."""
-    broad = _field(size, rng, slope=1.5)
-    grain = _field(size, rng, slope=0.6, low=24)
+    broad = periodic_field(size, rng, slope=1.5)
+    grain = periodic_field(size, rng, slope=0.6, low=24)
     return np.asarray(coarse * broad + fine * grain, np.float32)
 
 
@@ -131,7 +131,7 @@ def checker(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     rgb = _mix(_flat(size, a), _flat(size, b), odd)
     edge = np.minimum(np.abs((u * 2 + 0.5) % 1 - 0.5), np.abs((v * 2 + 0.5) % 1 - 0.5))
     joint = 1 - _step(0.004, 0.012, edge)
-    cloud = _field(size, rng, slope=1.7)
+    cloud = periodic_field(size, rng, slope=1.7)
     return _shade(rgb, -0.35 * joint, 0.06 * cloud, _mottle(size, rng, 0.02, 0.06))
 
 
@@ -143,11 +143,11 @@ def tiles(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     tone = rng.uniform(-0.11, 0.11, (n, n)).astype(np.float32)
     tone = tone[np.floor(v * n).astype(int), np.floor(u * n).astype(int)]
     edge = np.minimum(np.abs((u * n + 0.5) % 1 - 0.5), np.abs((v * n + 0.5) % 1 - 0.5))
-    edge = edge + 0.004 * _field(size, rng, slope=1.2, low=6)
+    edge = edge + 0.004 * periodic_field(size, rng, slope=1.2, low=6)
     grout = 1 - _step(0.014, 0.030, edge)
     rim = (1 - _step(0.03, 0.085, edge)) * (1 - grout)
     face = _shade(_flat(size, _rgb(colors, 0)), tone, 0.07 * rim, _mottle(size, rng, 0.045, 0.06))
-    speck = _step(1.9, 2.6, _field(size, rng, slope=0.5, low=40))
+    speck = _step(1.9, 2.6, periodic_field(size, rng, slope=0.5, low=40))
     face = _shade(face, -0.22 * speck)
     filler = _shade(_flat(size, _rgb(colors, 1, fallback=0.6)), _mottle(size, rng, 0.04, 0.1))
     return _mix(face, filler, grout)
@@ -163,8 +163,8 @@ def planks(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     board = (row * 2 + (np.floor((u + start) * 2).astype(int) % 2)).astype(int)
     tone = rng.uniform(-0.16, 0.16, rows * 2).astype(np.float32)[board]
     shift = rng.integers(0, size, rows * 2)[board]
-    grain = _field(size, rng, slope=0.9, low=3, stretch=14)
-    rings = _field(size, rng, slope=1.5, low=1, stretch=7)
+    grain = periodic_field(size, rng, slope=0.9, low=3, stretch=14)
+    rings = periodic_field(size, rng, slope=1.5, low=1, stretch=7)
     iv = (np.arange(size)[:, None] + shift) % size
     iu = np.broadcast_to(np.arange(size)[None, :], (size, size))
     grain, rings = grain[iv, iu], rings[iv, iu]
@@ -183,7 +183,7 @@ def planks(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 @_builder
 def noise(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Clouded blend of the colours, fractal down to single texels."""
-    field = _field(size, rng, slope=1.35)
+    field = periodic_field(size, rng, slope=1.35)
     level = np.clip(0.5 + 0.28 * field, 0, 1).astype(np.float32)
     stops = max(2, len(colors))
     palette = np.stack([_rgb(colors, i, fallback=0.62) for i in range(stops)])
@@ -203,7 +203,7 @@ def speckle(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
         distance, which = _cells(size, count, rng)
         keep = rng.random(count * count) < share
         size_of = rng.uniform(0.45, 1.0, count * count).astype(np.float32) * radius
-        ragged = distance + 0.05 * _field(size, rng, slope=0.9, low=count)
+        ragged = distance + 0.05 * periodic_field(size, rng, slope=0.9, low=count)
         mask = (1 - _step(-0.06, 0.06, ragged - size_of[which])) * keep[which]
         pick = np.stack(chips)[rng.integers(0, len(chips), count * count)]
         tone = rng.uniform(0.85, 1.15, (count * count, 1)).astype(np.float32)
@@ -218,13 +218,13 @@ def stripes(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Painted bands across u: four periods of the colours, a little worn."""
     u, _ = _grid(size)
     n = max(2, len(colors))
-    wobble = 0.006 * _field(size, rng, slope=1.3, low=4)
+    wobble = 0.006 * periodic_field(size, rng, slope=1.3, low=4)
     x = (u * 4 + wobble) % 1 * n
     index = np.floor(x).astype(int) % n
     palette = np.stack([_rgb(colors, i, fallback=0.5) for i in range(n)])
     edge = np.abs((x + 0.5) % 1 - 0.5)
     rgb = _shade(palette[index], -0.25 * (1 - _step(0.01, 0.035, edge)))
-    wear = _step(1.5, 2.4, _field(size, rng, slope=1.0, low=6))
+    wear = _step(1.5, 2.4, periodic_field(size, rng, slope=1.0, low=6))
     return _shade(rgb, -0.18 * wear, _mottle(size, rng, 0.045, 0.07))
 
 
@@ -232,14 +232,14 @@ def stripes(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 def marble(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Pale stone with branching veins of colour 1."""
     u, v = _grid(size)
-    warp = _field(size, rng, slope=1.75)
-    detail = _field(size, rng, slope=1.2, low=4)
+    warp = periodic_field(size, rng, slope=1.75)
+    detail = periodic_field(size, rng, slope=1.2, low=4)
     rgb = _flat(size, _rgb(colors, 0))
     vein_color = _flat(size, _rgb(colors, 1, fallback=0.4))
     for ku, kv, width, weight in ((1, 1, 0.16, 0.75), (2, -1, 0.08, 0.5), (3, 2, 0.05, 0.35)):
         phase = 2 * np.pi * (ku * u + kv * v) + 1.9 * warp + 0.25 * detail
         vein = np.exp(-np.abs(np.sin(phase / 2)) / width).astype(np.float32)
-        strength = np.clip(0.55 + 0.4 * _field(size, rng, slope=1.5), 0, 1)
+        strength = np.clip(0.55 + 0.4 * periodic_field(size, rng, slope=1.5), 0, 1)
         rgb = _mix(rgb, vein_color, (weight * vein * strength).astype(np.float32))
     return _shade(rgb, 0.05 * warp, _mottle(size, rng, 0.03, 0.035))
 
@@ -247,10 +247,10 @@ def marble(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 @_builder
 def concrete(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Cast concrete or matt plaster: stains, pores, fine aggregate."""
-    broad = _field(size, rng, slope=1.8)
-    stain = _step(0.6, 1.9, _field(size, rng, slope=1.5, low=2))
-    pores = _step(2.2, 2.8, _field(size, rng, slope=0.75, low=14))
-    light = _step(2.1, 2.9, _field(size, rng, slope=0.6, low=28))
+    broad = periodic_field(size, rng, slope=1.8)
+    stain = _step(0.6, 1.9, periodic_field(size, rng, slope=1.5, low=2))
+    pores = _step(2.2, 2.8, periodic_field(size, rng, slope=0.75, low=14))
+    light = _step(2.1, 2.9, periodic_field(size, rng, slope=0.6, low=28))
     rgb = _mix(
         _flat(size, _rgb(colors, 0)),
         _flat(size, _rgb(colors, 1, fallback=0.72)),
@@ -262,9 +262,9 @@ def concrete(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 @_builder
 def brushed(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Brushed metal: hairlines along u over soft bands."""
-    hair = _field(size, rng, slope=0.45, low=6, stretch=40)
-    band = _field(size, rng, slope=1.3, low=2, stretch=10)
-    scratch = _step(1.9, 2.7, _field(size, rng, slope=0.7, low=10, stretch=18))
+    hair = periodic_field(size, rng, slope=0.45, low=6, stretch=40)
+    band = periodic_field(size, rng, slope=1.3, low=2, stretch=10)
+    scratch = _step(1.9, 2.7, periodic_field(size, rng, slope=0.7, low=10, stretch=18))
     rgb = _mix(
         _flat(size, _rgb(colors, 0)),
         _flat(size, _rgb(colors, 1, fallback=0.75)),
@@ -343,10 +343,10 @@ def grid(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 @_builder
 def grass(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Mown turf: blades, clumps and drier patches (colour 1)."""
-    blades = _field(size, rng, slope=0.7, low=20, stretch=0.35)
-    cross = _field(size, rng, slope=0.7, low=24, stretch=2.4)
-    clump = _field(size, rng, slope=1.2, low=3)
-    dry = _step(0.2, 1.8, _field(size, rng, slope=1.5, low=2))
+    blades = periodic_field(size, rng, slope=0.7, low=20, stretch=0.35)
+    cross = periodic_field(size, rng, slope=0.7, low=24, stretch=2.4)
+    clump = periodic_field(size, rng, slope=1.2, low=3)
+    dry = _step(0.2, 1.8, periodic_field(size, rng, slope=1.5, low=2))
     rgb = _mix(
         _flat(size, _rgb(colors, 0)),
         _flat(size, _rgb(colors, 1, fallback=0.6)),
@@ -359,7 +359,7 @@ def grass(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 @_builder
 def asphalt(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Rolled aggregate in dark binder, with worn lanes."""
-    rgb = _shade(_flat(size, _rgb(colors, 0)), 0.1 * _field(size, rng, slope=1.6))
+    rgb = _shade(_flat(size, _rgb(colors, 0)), 0.1 * periodic_field(size, rng, slope=1.6))
     for count, bright in ((40, 0.55), (90, 0.4)):
         distance, which = _cells(size, count, rng)
         tone = rng.uniform(-bright, bright, count * count).astype(np.float32)

@@ -1,0 +1,165 @@
+"""The one OpenGL context of this process, and the few calls that moderngl does not wrap.
+
+Two contexts in one process misdirect calls, so all renderers share one. It is made on first use,
+made current around each drawing (other EGL users of the process get theirs back), and guarded by a
+lock, so renderers may be used from any thread. A context does not survive ``fork``: use spawn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from wmeval.errors import UserError
+
+_MEND = (
+    "install the EGL driver of your GPU, or Mesa's software driver: "
+    "apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri"
+)
+
+# Enumerators of the registry that are used below and by the renderer.
+ZERO_TO_ONE, LOWER_LEFT = 0x935F, 0x8CA1
+DEPTH_CLAMP, CLIP_DISTANCE0, SCISSOR_TEST = 0x864F, 0x3000, 0x0C11
+TEXTURE_2D, TEXTURE_2D_MULTISAMPLE = 0x0DE1, 0x9100
+DEPTH_COMPONENT32F, DEPTH_ATTACHMENT, COLOR_ATTACHMENT0 = 0x8CAC, 0x8D00, 0x8CE0
+COLOR_BUFFER_BIT, NEAREST = 0x4000, 0x2600
+ONE, SRC1_COLOR = 1, 0x88F9
+_COLOR, _DEPTH = 0x1800, 0x1801
+_ZEROS = (ctypes.c_int * 4)()
+
+_UINT, _INT = ctypes.c_uint, ctypes.c_int
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "glClipControl": (_UINT, _UINT),
+    "glEnable": (_UINT,),
+    "glDisable": (_UINT,),
+    "glScissor": (_INT, _INT, _INT, _INT),
+    "glBlendFunc": (_UINT, _UINT),
+    "glCreateTextures": (_UINT, _INT, ctypes.POINTER(_UINT)),
+    "glDeleteTextures": (_INT, ctypes.POINTER(_UINT)),
+    "glTextureStorage2D": (_UINT, _INT, _UINT, _INT, _INT),
+    "glTextureStorage2DMultisample": (_UINT, _INT, _UINT, _INT, _INT, ctypes.c_ubyte),
+    "glNamedFramebufferTexture": (_UINT, _UINT, _UINT, _INT),
+    "glNamedFramebufferTextureLayer": (_UINT, _UINT, _UINT, _INT, _INT),
+    "glBlitNamedFramebuffer": (_UINT, _UINT, *([_INT] * 8), _UINT, _UINT),
+    "glClearNamedFramebufferfv": (_UINT, _UINT, _INT, ctypes.c_void_p),
+    "glClearNamedFramebufferiv": (_UINT, _UINT, _INT, ctypes.c_void_p),
+    "glClearNamedFramebufferuiv": (_UINT, _UINT, _INT, ctypes.c_void_p),
+    "glCopyImageSubData": (_UINT, _UINT, *([_INT] * 4), _UINT, _UINT, *([_INT] * 7)),
+}
+
+
+class Device:
+    """A context with raw calls as attributes (``device.glClipControl(...)``).
+
+    Attributes:
+        ctx: moderngl context (OpenGL 4.5 core).
+        driver: renderer and version of the driver, for records.
+    """
+
+    def __init__(self) -> None:
+        import moderngl
+
+        egl = _library("libEGL.so.1")
+        # glcontext only needs some library to resolve core functions from; with a vendor-neutral
+        # dispatcher each of these will do.
+        gl_name = next(
+            (n for n in ("libGL.so.1", "libOpenGL.so.0", "libEGL.so.1") if _loads(n)), "libEGL.so.1"
+        )
+        try:
+            self.ctx = moderngl.create_context(
+                standalone=True, backend="egl", require=450, libgl=gl_name, libegl="libEGL.so.1"
+            )
+        except Exception as error:
+            raise UserError(f"no OpenGL 4.5 context through EGL ({error}): {_MEND}") from error
+        info = self.ctx.info
+        self.driver = f"{info['GL_RENDERER']}; {info['GL_VERSION']}"
+        self.ctx.gc_mode = None
+        address = egl.eglGetProcAddress
+        address.restype, address.argtypes = ctypes.c_void_p, (ctypes.c_char_p,)
+        self._calls = {}
+        for name, arguments in _SIGNATURES.items():
+            pointer = address(name.encode())
+            if not pointer:
+                raise UserError(f"the OpenGL driver {self.driver} has no {name}: {_MEND}")
+            self._calls[name] = ctypes.CFUNCTYPE(None, *arguments)(pointer)
+        self.pid = os.getpid()
+        self.lock = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_calls"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def depth_texture(self, width: int, height: int, samples: int = 0) -> int:
+        """Name of a new 32-bit float depth texture."""
+        name = ctypes.c_uint()
+        if samples:
+            self.glCreateTextures(TEXTURE_2D_MULTISAMPLE, 1, ctypes.byref(name))
+            self.glTextureStorage2DMultisample(name, samples, DEPTH_COMPONENT32F, width, height, 1)
+        else:
+            self.glCreateTextures(TEXTURE_2D, 1, ctypes.byref(name))
+            self.glTextureStorage2D(name, 1, DEPTH_COMPONENT32F, width, height)
+        return name.value
+
+    def clear_depth(self, target: Any, value: float) -> None:
+        """Fill the depth of a framebuffer (within the scissor)."""
+        self.glClearNamedFramebufferfv(target.glo, _DEPTH, 0, ctypes.byref(ctypes.c_float(value)))
+
+    def clear_labels(self, target: Any) -> None:
+        """Zero a framebuffer's signed integer colour (within the scissor)."""
+        self.glClearNamedFramebufferiv(target.glo, _COLOR, 0, ctypes.byref(_ZEROS))
+
+    def clear_ids(self, target: Any) -> None:
+        """Zero a framebuffer's unsigned integer colour (within the scissor)."""
+        self.glClearNamedFramebufferuiv(target.glo, _COLOR, 0, ctypes.byref(_ZEROS))
+
+    def delete_texture(self, name: int) -> None:
+        """Free a texture made by `depth_texture`."""
+        self.glDeleteTextures(1, ctypes.byref(ctypes.c_uint(name)))
+
+
+def _library(name: str) -> Any:
+    try:
+        return ctypes.CDLL(name)
+    except OSError as error:
+        raise UserError(
+            f"pictures need EGL, but {name} cannot be loaded ({error}): {_MEND}"
+        ) from None
+
+
+def _loads(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
+_device: Device | None = None
+_making = threading.Lock()
+
+
+@contextmanager
+def current_device() -> Iterator[Device]:
+    """The process's context, current and locked for the duration.
+
+    Raises:
+        UserError: no EGL or no OpenGL 4.5 (the message names the Debian packages), or the process
+            was forked after its parent had drawn.
+    """
+    global _device  # noqa: PLW0603  (one context per process is the point)
+    with _making:
+        if _device is None:
+            _device = Device()
+    if _device.pid != os.getpid():
+        raise UserError(
+            "this process was forked after its parent had drawn pictures, and an OpenGL context "
+            'does not survive that: start workers with the "spawn" method'
+        )
+    with _device.lock, _device.ctx:
+        yield _device

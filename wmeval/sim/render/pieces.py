@@ -1,0 +1,424 @@
+"""The drawable pieces of a scene as arrays, and the views they are drawn from. Pure numpy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval import conventions
+from wmeval.assets import meshes as shapes
+from wmeval.assets.textures import bake, decode_srgb
+from wmeval.scene import STATIC, Box, Cylinder, Material, MeshData, Meshes, Scene, Sphere, Texture
+from wmeval.sim.protocol import RenderState
+
+F4 = NDArray[np.float32]
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+OPAQUE, MIRROR, GLASS = 0, 1, 2
+SPHERE_SEGMENTS = (16, 24, 32, 48, 64, 96, 128)
+"""Meridians of a ball's mesh, by how large it appears."""
+
+ANCHOR_STEP = 64.0
+"""Positions go to the GPU relative to a world point on this grid [m] (float32 keeps its digits)."""
+
+RECORD = 24
+"""Floats of one piece in its buffer: the struct of ``piece.glsl``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Every visual of every body.
+
+    Attributes:
+        body: (P,) index of the body.
+        position: (P, 3) in the body's frame [m].
+        rotation: (P, 3, 3) piece to body.
+        slot: (P,) row of ``slots``; -1 for spheres, whose mesh depends on the view.
+        kind: (P,) OPAQUE | MIRROR | GLASS.
+        radius: (P,) of the bounding sphere [m].
+        ball: (P,) is a sphere.
+        half: (P, 3) half extents of the bounding box in the piece's frame [m].
+        record: (P, RECORD) what does not change of the GPU's records.
+        static: (P,) its body is static in the scene.
+        vertices: (V, 8) position, normal, texture coordinates of all meshes.
+        triangles: (T, 3) uint32, relative to each slot's first vertex.
+        slots: (S, 3) count, first index, first vertex.
+        ball_slots: rows of ``slots`` for `SPHERE_SEGMENTS`.
+        textures: layers of the texture array.
+        floor: index of the piece that everything stands on, or -1.
+    """
+
+    body: I8
+    position: F8
+    rotation: F8
+    slot: I8
+    kind: I8
+    radius: F8
+    ball: Mask
+    half: F8
+    record: F4
+    static: Mask
+    vertices: F4
+    triangles: NDArray[np.uint32]
+    slots: I8
+    ball_slots: I8
+    textures: tuple[Texture, ...]
+    floor: int
+    instance: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+    def world(self, state: RenderState) -> tuple[F8, F8]:
+        """Rotations (P, 3, 3) and positions (P, 3) [m] in the world."""
+        turn = conventions.quaternion_to_matrix(state.quaternion_wxyz)[self.body]
+        centre = np.einsum("pij,pj->pi", turn, self.position) + state.position[self.body]
+        return turn @ self.rotation, centre
+
+    @cached_property
+    def scale(self) -> F8:
+        """Factor (P,) on the mesh: balls share unit spheres."""
+        return np.where(self.ball, self.radius, 1.0)
+
+
+def _half_extents(mesh: MeshData) -> F8:
+    return np.abs(mesh.vertices.astype(np.float64)).max(axis=0)
+
+
+def _kind(material: Material) -> int:
+    if material.opacity < 1:
+        return GLASS
+    return MIRROR if material.mirror > 0 else OPAQUE
+
+
+def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
+    """Lay out a scene for drawing; equal shapes share one mesh.
+
+    Raises:
+        UserError: a mesh that is not in ``meshes``.
+    """
+    materials = {m.name: m for m in scene.materials}
+    textures: dict[Texture, int] = {}
+    pool: list[MeshData] = [shapes.sphere(n) for n in SPHERE_SEGMENTS]
+    found: dict[tuple[object, float | None], int] = {}
+    rows: list[tuple[int, int, int, float, bool]] = []
+    position, rotation, half, record = [], [], [], []
+    for index, body in enumerate(scene.bodies):
+        for visual in body.visuals:
+            look = materials[visual.material]
+            # `repeat` is applied here, so textures that differ only in it share a layer.
+            period = look.texture.model_copy(update={"repeat": 1.0})
+            layer = textures.setdefault(period, len(textures))
+            repeat_u = repeat_v = look.texture.repeat
+            shape = visual.shape
+            ball = isinstance(shape, Sphere)
+            slot = -1
+            if isinstance(shape, Sphere):
+                size = np.full(3, shape.radius)
+                radius = shape.radius
+                if look.uv_m is not None:
+                    repeat_u *= 2 * math.pi * radius / look.uv_m
+                    repeat_v *= math.pi * radius / look.uv_m
+            else:
+                key = (shape, look.uv_m)
+                if key not in found:
+                    found[key] = len(pool)
+                    pool.append(shapes.tessellate(shape, meshes, uv_m=look.uv_m))
+                slot = found[key]
+                size = _half_extents(pool[slot])
+                radius = float(np.linalg.norm(pool[slot].vertices.astype(np.float64), axis=1).max())
+            rows.append((index, slot, _kind(look), radius, ball))
+            position.append(visual.position)
+            rotation.append(conventions.quaternion_to_matrix(np.array(visual.quaternion_wxyz)))
+            half.append(size)
+            record.append(
+                [layer, repeat_u, repeat_v, look.roughness]
+                + [0.08 * look.specular, look.mirror, look.opacity, look.ior]
+                + [body.instance, radius if ball else 0.0, 0.0, 0.0]
+            )
+    count = len(rows)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 5
+    body_of = np.array(columns[0], np.int64)
+    starts = np.cumsum([0] + [len(m.vertices) for m in pool[:-1]])
+    firsts = np.cumsum([0] + [3 * len(m.triangles) for m in pool[:-1]])
+    full = np.zeros((count, RECORD), np.float32)
+    full[:, 12:] = np.array(record, np.float32).reshape(count, RECORD - 12)
+    static = np.array([scene.bodies[i].motion == "static" for i in body_of], bool)
+    pieces = Pieces(
+        body_of,
+        np.array(position, np.float64).reshape(count, 3),
+        np.array(rotation, np.float64).reshape(count, 3, 3),
+        np.array(columns[1], np.int64),
+        np.array(columns[2], np.int64),
+        np.array(columns[3], np.float64),
+        np.array(columns[4], bool),
+        np.array(half, np.float64).reshape(count, 3),
+        full,
+        static,
+        np.concatenate([np.concatenate([m.vertices, m.normals, m.uv], axis=1) for m in pool]),
+        np.concatenate([m.triangles for m in pool]),
+        np.stack([[3 * len(m.triangles) for m in pool], firsts, starts], axis=1).astype(np.int64),
+        np.arange(len(SPHERE_SEGMENTS)),
+        tuple(textures),
+        -1,
+        np.array([scene.bodies[i].instance for i in body_of], np.int64),
+    )
+    object.__setattr__(pieces, "floor", _floor(scene, pieces))
+    return pieces
+
+
+def start_state(scene: Scene, camera: int = 0) -> RenderState:
+    """The scene at t = 0, seen by one of its cameras."""
+    eye = scene.cameras[camera]
+    return RenderState(
+        np.array([b.position for b in scene.bodies], np.float64).reshape(-1, 3),
+        np.array([b.quaternion_wxyz for b in scene.bodies], np.float64).reshape(-1, 4),
+        np.array([b.active for b in scene.bodies], bool),
+        math.radians(eye.fov_y_deg),
+        conventions.look_at(np.array(eye.position), np.array(eye.target)),
+        eye.near,
+        eye.far,
+        np.array(scene.sun.direction, np.float64),
+        np.array(scene.sun.color, np.float64) * scene.sun.strength,
+    )
+
+
+def extents(pieces: Pieces, rotation: F8) -> F8:
+    """Half extents (P, 3) [m] of the pieces' axis-aligned boxes in the world."""
+    return np.einsum("pij,pj->pi", np.abs(rotation), pieces.half)
+
+
+def _floor(scene: Scene, pieces: Pieces) -> int:
+    """The static upright box with the largest footprint."""
+    if not len(pieces):
+        return -1
+    rotation, _ = pieces.world(start_state(scene))
+    half = extents(pieces, rotation)
+    upright = np.abs(rotation[:, 2, 2]) > 1 - 1e-9
+    boxes = np.zeros(len(pieces), bool)
+    i = 0
+    for body in scene.bodies:
+        for visual in body.visuals:
+            boxes[i] = isinstance(visual.shape, Box | Cylinder)
+            i += 1
+    area = np.where(pieces.static & upright & boxes, half[:, 0] * half[:, 1], 0.0)
+    return int(np.argmax(area)) if area.max() > 1.0 else -1
+
+
+def mean_color(texture: Texture) -> F8:
+    """Mean linear colour (3,) of a texture."""
+    return np.asarray(decode_srgb(bake(texture)).reshape(-1, 3).mean(axis=0), np.float64)
+
+
+# --- views --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A perspective view with reversed, endless depth (near / z).
+
+    Attributes:
+        eye: (3,) [m].
+        axes: (3, 3) rows right, down and forward of the picture, unit.
+        tangents: half the picture's width and height at depth 1.
+        width, height: [px].
+        near, far: [m].
+    """
+
+    eye: F8
+    axes: F8
+    tangents: tuple[float, float]
+    width: int
+    height: int
+    near: float
+    far: float
+
+    def clip(self, anchor: F8) -> F8:
+        """Matrix (4, 4) from anchor-relative points to clip space."""
+        x, y, z = self.axes
+        out = np.zeros((4, 4))
+        origin = self.eye - anchor
+        for row, axis, factor in ((0, x, 1 / self.tangents[0]), (1, y, 1 / self.tangents[1])):
+            out[row, :3] = axis * factor
+            out[row, 3] = -factor * (axis @ origin)
+        out[2, 3] = self.near
+        out[3, :3] = z
+        out[3, 3] = -(z @ origin)
+        return out
+
+    def sees(self, centre: F8, radius: F8) -> Mask:
+        """Which bounding spheres (P, 3), (P,) reach into the view."""
+        local = (centre - self.eye) @ self.axes.T
+        depth = local[:, 2]
+        inside = (depth > self.near - radius) & (depth < self.far + radius)
+        for k, t in enumerate(self.tangents):
+            slack = radius * math.hypot(1.0, t)
+            inside &= np.abs(local[:, k]) < depth * t + slack
+        return inside
+
+
+def camera_view(state: RenderState, width: int, height: int) -> View:
+    """The camera's view; rows of the picture run downwards."""
+    t = math.tan(state.fov_y / 2)
+    T = np.asarray(state.T_world_camera, np.float64)
+    return View(
+        T[:3, 3].copy(),
+        T[:3, :3].T.copy(),
+        (t * width / height, t),
+        width,
+        height,
+        state.near,
+        state.far,
+    )
+
+
+# Right, up and forward of each face of a cube map, in the order and orientation of OpenGL.
+_CUBE_FACES = (
+    ((0, 0, -1), (0, -1, 0), (1, 0, 0)),
+    ((0, 0, 1), (0, -1, 0), (-1, 0, 0)),
+    ((1, 0, 0), (0, 0, 1), (0, 1, 0)),
+    ((1, 0, 0), (0, 0, -1), (0, -1, 0)),
+    ((1, 0, 0), (0, -1, 0), (0, 0, 1)),
+    ((-1, 0, 0), (0, -1, 0), (0, 0, -1)),
+)
+
+
+def cube_views(centre: F8, size: int, near: float, far: float) -> tuple[View, ...]:
+    """Six views that make up the surroundings of a point."""
+    return tuple(
+        View(centre, np.array(face, np.float64), (1.0, 1.0), size, size, near, far)
+        for face in _CUBE_FACES
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SunView:
+    """Parallel view from the sun.
+
+    Attributes:
+        rows: (3, 4) world point -> (x, y, depth), each 0..1 over the region.
+        texel: [m] of a map of ``size`` texels.
+        to_sun: (3,) unit.
+        span: width of the region [m].
+    """
+
+    rows: F8
+    texel: float
+    to_sun: F8
+    span: float
+
+    def relative(self, anchor: F8) -> F8:
+        """Rows for anchor-relative points."""
+        out = self.rows.copy()
+        out[:, 3] += self.rows[:, :3] @ anchor
+        return out
+
+
+MAX_SPAN = 44.0
+"""Widest region of the shadow map [m]; a larger scene gets a window that follows the camera."""
+
+
+@dataclass(frozen=True, eq=False)
+class SunRegion:
+    """Where shadows matter: the box around all that is not a vast floor.
+
+    Attributes:
+        low, high: (3,) corners [m] at t = 0, generously padded.
+    """
+
+    low: F8
+    high: F8
+
+    @staticmethod
+    def of(scene: Scene, pieces: Pieces) -> SunRegion:
+        """Bounds of the scene's smaller pieces at t = 0."""
+        if not len(pieces):
+            return SunRegion(np.full(3, -5.0), np.full(3, 5.0))
+        rotation, centre = pieces.world(start_state(scene))
+        half = extents(pieces, rotation)
+        small = np.minimum(half[:, 0], half[:, 1]) < 15.0
+        if not small.any():
+            small[:] = True
+        low = (centre - half)[small].min(axis=0)
+        high = (centre + half)[small].max(axis=0)
+        pad = np.array([0.5, 0.5, 0.5]) + 0.05 * (high - low)
+        return SunRegion(low - pad, high + pad)
+
+    def view(self, direction: F8, camera: View, size: int) -> SunView:
+        """The sun's view for one camera: a function of the two alone, moving in coarse steps.
+
+        Args:
+            direction: along which sunlight travels.
+            camera: whose surroundings matter when the scene is too wide for one map.
+            size: texels along a side of the map.
+        """
+        to_sun = -np.asarray(direction, np.float64)
+        to_sun = to_sun / np.linalg.norm(to_sun)
+        helper = np.array([0.0, 1, 0]) if abs(to_sun[2]) > 0.9 else np.array([0.0, 0, 1])
+        x = np.cross(helper, to_sun)
+        x /= np.linalg.norm(x)
+        y = np.cross(to_sun, x)
+        corners = np.array(
+            [
+                [c[i][k] for k, i in enumerate(bits)]
+                for c in [(self.low, self.high)]
+                for bits in np.ndindex(2, 2, 2)
+            ]
+        )
+        flat = corners @ np.stack([x, y], axis=1)
+        low, high = flat.min(axis=0), flat.max(axis=0)
+        span = min(float((high - low).max()), MAX_SPAN)
+        middle = (low + high) / 2
+        # What the camera looks at: a point ahead, lowered to the ground where that is near.
+        forward = camera.axes[2]
+        ahead = 0.4 * span
+        if forward[2] < -0.05:
+            ahead = min(ahead, max(1.0, (camera.eye[2] - self.low[2]) / -forward[2]))
+        focus = np.array([x, y]) @ (camera.eye + forward * ahead)
+        step = span / 8
+        room = np.maximum((high - low - span) / 2, 0.0)
+        wish = np.rint((focus - middle) / step) * step
+        # Inside the scene's bounds the window stays within them; far outside it follows the focus.
+        inside = np.abs(focus - middle) <= (high - low) / 2 + step
+        offset = np.where(inside, np.clip(wish, -room, room), wish)
+        centre = middle + offset
+        # Depth along the sun of everything between the lowest and the highest point in the window:
+        # p = a x + b y + c to_sun has the height a x_z + b y_z + c to_sun_z.
+        steep = max(float(to_sun[2]), 0.1)
+        slant = (abs(x[2]) + abs(y[2])) * span / 2
+        level = centre[0] * x[2] + centre[1] * y[2]
+        top = (self.high[2] - level + slant) / steep + 0.5
+        bottom = (self.low[2] - level - slant) / steep - 0.5
+        rows = np.zeros((3, 4))
+        rows[0, :3], rows[0, 3] = x / span, 0.5 - centre[0] / span
+        rows[1, :3], rows[1, 3] = y / span, 0.5 - centre[1] / span
+        rows[2, :3] = -to_sun / (top - bottom)
+        rows[2, 3] = top / (top - bottom)
+        return SunView(rows, span / size, to_sun, span)
+
+
+__all__ = [
+    "ANCHOR_STEP",
+    "GLASS",
+    "MIRROR",
+    "OPAQUE",
+    "RECORD",
+    "SPHERE_SEGMENTS",
+    "STATIC",
+    "Pieces",
+    "SunRegion",
+    "SunView",
+    "View",
+    "camera_view",
+    "compile_pieces",
+    "cube_views",
+    "extents",
+    "mean_color",
+    "start_state",
+]

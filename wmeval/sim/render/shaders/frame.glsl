@@ -1,0 +1,20 @@
+// What is the same for every surface of one view. Positions are relative to the anchor, a world
+// point near the camera, so that float32 keeps its digits far from the origin.
+layout(std140, binding = 0) uniform Frame {
+    mat4 clip;          // anchor-relative point -> clip space (reversed depth: near / z)
+    vec4 eye;           // xyz: camera; w: near [m]
+    vec4 ray_x;         // right times tan(half width); w: 2 / width
+    vec4 ray_y;         // down times tan(half height); w: 2 / height
+    vec4 ray_z;         // forward; w: far [m]
+    vec4 sun;           // towards the sun; w: cosine of the sun's half width
+    vec4 sun_color;     // w: exposure
+    vec4 zenith;        // w: clouds
+    vec4 horizon;       // w: haze [1/m]
+    vec4 ground;        // the sky below the horizon
+    vec4 bounce;        // light that the floor sends up
+    vec4 shadow_x;      // anchor-relative point -> shadow map (x, y, depth) in [0, 1]
+    vec4 shadow_y;
+    vec4 shadow_z;
+    vec4 shadow_info;   // kernel radius [1], normal offset [m], depth bias [1], 1 / map size
+    vec4 grid_info;     // occluder grid: origin x, y [m], 1 / cell [1/m], cells along a side
+};

@@ -1,0 +1,42 @@
+in vec3 point;
+in vec3 normal;
+in vec2 uv;
+flat in vec4 look;
+flat in vec4 glass;
+flat in vec4 label;
+out vec4 color;
+uniform samplerCube surroundings;
+uniform vec4 cube_center;   // xyz: anchor-relative; w: blur level of roughness 1
+
+void main() {
+    vec3 base = texture(textures, vec3(uv, look.x)).rgb;
+    base *= base;
+    vec3 n = normalize(normal);
+    vec3 view = eye.xyz - point;
+    float away = length(view);
+    view /= away;
+    float nl = dot(n, sun.xyz);
+    float nv = max(dot(n, view), 0.0);
+    float lit = nl > 0.0 ? nl * sun_visibility(point, n, nl) : 0.0;
+    vec3 r = reflect(-view, n);
+    // The cube map is seen from the centre; its alpha tells how far things are, so the point that
+    // the reflected ray meets is found by a few fixed-point steps.
+    vec3 from = point - cube_center.xyz;
+    vec3 toward = r;
+    float blur = look.w * cube_center.w;
+    vec4 seen = vec4(0.0);
+    for (int i = 0; i < 3; i++) {
+        seen = textureLod(surroundings, toward, blur);
+        float reach = cube_reach * (1.0 / max(seen.a, 1e-3) - 1.0);
+        vec3 flat_from = from - r * dot(from, r);
+        float along = sqrt(max(reach * reach - dot(flat_from, flat_from), 0.0)) - dot(from, r);
+        toward = from + r * max(along, 0.0);
+    }
+    vec3 reflected = seen.rgb * seen.rgb * 4.0;
+    float open = openness(point, n, label.z);
+    vec3 tint = mix(base, vec3(1.0), fresnel(0.0, nv) * 0.7);
+    vec3 diffuse = base * (sun_color.rgb * lit + ambient(n) * open);
+    vec3 result = mix(diffuse, reflected * tint * (0.45 + 0.55 * open), glass.y);
+    result += sun_color.rgb * (0.25 * lit * highlight(n, view, max(look.w, 0.12)));
+    color = vec4(film(haze(result, away, view)), 1.0);
+}
