@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.clock import CandidateClock
-from wmeval.conventions import intrinsics
 from wmeval.envs.adapters import Adapter, Control, channels_of, make_adapter
+from wmeval.envs.case import live_context
 from wmeval.envs.model import Context, ModelError, ModelSpec, WorldModel, checked_clip, checked_spec
 from wmeval.errors import UserError
 from wmeval.records import Clip
@@ -105,17 +105,43 @@ def _called(model: WorldModel, verb: str, *args: Any) -> Any:
         ) from error
 
 
-def _reset(model: WorldModel, spec: ModelSpec, context: Context, seed: int) -> Clip:
-    """Reset a model on its context; returns the seed frame as frame 0."""
+def _check_context(spec: ModelSpec, context: Context) -> None:
     shape = (spec.context_length, spec.height, spec.width, 3)
     if context.frames.shape != shape or context.frames.dtype != np.uint8:
         raise UserError(
             f"model {spec.name!r} takes context frames {shape} uint8; "
             f"got {context.frames.shape} {context.frames.dtype}"
         )
+
+
+def _reset(model: WorldModel, spec: ModelSpec, context: Context, seed: int) -> Clip:
+    """Reset a model on its context; returns the seed frame as frame 0."""
+    _check_context(spec, context)
     texts = (context.prompt, context.negative_prompt)
     _called(model, "reset", context.frames, *texts, seed, context.K)
     return Clip(context.frames[-1:], (Fraction(0),), getattr(model, "seed_record", None))
+
+
+def _parts(
+    spec: ModelSpec, context: Context, adapter: Adapter, actions: Sequence[Any] | F8
+) -> list[tuple[int, tuple[Control, ...], str]]:
+    """Calls to make: first frame, controls, method."""
+    clock, s = spec.clock, spec.frames_per_action
+    _check_context(spec, context)
+    controls = native_controls(clock, context.control_period, adapter, actions)
+    if spec.max_frames is not None:
+        # A longest clip cuts whole chunks off.
+        blocks = (spec.max_frames - 1) // s // clock.chunk * clock.chunk
+        if not blocks:
+            raise UserError(
+                f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
+                f"{clock.chunk * s} frames and the seed frame"
+            )
+        controls = controls[:blocks]
+    if spec.mode == "clip":
+        return [(1, controls, "generate")]
+    c = clock.chunk
+    return [(b * s + 1, controls[b : b + c], "step") for b in range(0, len(controls), c)]
 
 
 def drive(
@@ -143,26 +169,50 @@ def drive(
         ModelError: the model raised, or returned what its card does not promise.
     """
     spec = checked_spec(model)
-    clock = spec.clock
-    controls = native_controls(clock, context.control_period, adapter, actions)
-    s = clock.frames_per_action
-    if spec.max_frames is not None and len(controls) * s + 1 > spec.max_frames:
-        # A clip model takes all or nothing; a longest clip cuts whole chunks off.
-        blocks = (spec.max_frames - 1) // s // clock.chunk * clock.chunk
-        if not blocks:
-            raise UserError(
-                f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
-                f"{clock.chunk * s} frames and the seed frame"
-            )
-        controls = controls[:blocks]
+    parts = _parts(spec, context, adapter, actions)
     clips = [_reset(model, spec, context, seed)]
-    step = clock.chunk if spec.mode == "stepwise" else len(controls)
-    verb = "step" if spec.mode == "stepwise" else "generate"
-    for b in range(0, len(controls), step):
-        part = controls[b : b + step]
-        result = _called(model, verb, part)
-        clips.append(checked_clip(result, spec, first=b * s + 1, count=len(part) * s, verb=verb))
+    for first, controls, verb in parts:
+        result = _called(model, verb, controls)
+        count = len(controls) * spec.frames_per_action
+        clips.append(checked_clip(result, spec, first=first, count=count, verb=verb))
     return Clip.concatenate(clips)
+
+
+def drive_together(
+    models: Sequence[WorldModel],
+    adapter: Adapter,
+    actions: Sequence[Any] | F8,
+    context: Context,
+    *,
+    seeds: Sequence[int],
+) -> list[Clip]:
+    """Drive several generations of one case.
+
+    Models with ``call_together`` and ``reset_together`` (served ones) go in lockstep, several in
+    one request; others one after another. The frames are those of `drive` either way.
+
+    Raises:
+        UserError: as `drive`, or not one seed per model.
+    """
+    if len(models) != len(seeds):
+        raise UserError(f"{len(models)} models but {len(seeds)} seeds")
+    kind: Any = type(models[0]) if models else None
+    if not hasattr(kind, "call_together"):
+        return [
+            drive(m, adapter, actions, context, seed=s) for m, s in zip(models, seeds, strict=True)
+        ]
+    spec = checked_spec(models[0])
+    parts = _parts(spec, context, adapter, actions)
+    texts = (context.prompt, context.negative_prompt)
+    kind.reset_together(models, [(context.frames, *texts, s, context.K) for s in seeds])
+    seed_clip = Clip(context.frames[-1:], (Fraction(0),))
+    clips = [[seed_clip] for _ in models]
+    for first, controls, verb in parts:
+        results = kind.call_together(models, [controls] * len(models), verb=verb)
+        count = len(controls) * spec.frames_per_action
+        for mine, result in zip(clips, results, strict=True):
+            mine.append(checked_clip(result, spec, first=first, count=count, verb=verb))
+    return [Clip.concatenate(mine) for mine in clips]
 
 
 class WorldModelEnv(gym.Env[dict[str, Any], Any]):
@@ -253,7 +303,7 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         """
         super().reset(seed=seed)
         self.env.reset(seed=seed, options=options)
-        context = context_of(
+        context = live_context(
             self._world,
             self.model_spec,
             prompt=self.prompt,
@@ -299,26 +349,3 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
     def close(self) -> None:
         """Close the model; the reference environment is its maker's to close."""
         self.model.close()
-
-
-def context_of(
-    world: Any,
-    spec: ModelSpec,
-    *,
-    prompt: str = "",
-    negative_prompt: str = "",
-    view: str | None = None,
-) -> Context:
-    """Context of a freshly reset reference environment, at the model's size.
-
-    Reference worlds are at rest before t = 0, so the frames before the seed frame equal it.
-    """
-    seed_frame = world.draw(("rgb",), view=view, width=spec.width, height=spec.height)["rgb"]
-    fov_y = float(world.log.cameras.fov_y[-1, world.camera_index(view)])
-    return Context(
-        np.repeat(np.asarray(seed_frame, np.uint8)[None], spec.context_length, axis=0),
-        prompt,
-        negative_prompt,
-        intrinsics(fov_y, spec.width, spec.height),
-        world.clock.control_period,
-    )
