@@ -101,6 +101,7 @@ class BulletEngine:
             contact_impulses=True,
         )
         self._client: int = -1
+        self._rays_client: int = -1
         self.substep = 0
         self.dt = 0.0
         self.action: Sequence[float] = ()
@@ -136,7 +137,7 @@ class BulletEngine:
             physicsClientId=c,
             **parameters,
         )
-        self._scene = scene
+        self._scene, self._meshes = scene, meshes
         self._dt = dt
         self.dt = float(dt)
         self.substep = 0
@@ -416,6 +417,7 @@ class BulletEngine:
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3)."""
+        c = self._ray_client()
         bodies = np.full(len(origins), -1, np.int32)
         points = np.array(ends, np.float64)
         for start in range(0, len(origins), _MAX_RAYS):
@@ -423,19 +425,45 @@ class BulletEngine:
             hits = self._p.rayTestBatch(
                 np.asarray(origins[part]).tolist(),
                 np.asarray(ends[part]).tolist(),
-                physicsClientId=self._client,
+                physicsClientId=c,
             )
             for i, hit in enumerate(hits, start):
                 if hit[0] >= 0:
-                    bodies[i] = self._index[hit[0]]
+                    bodies[i] = self._rays[hit[0]][0]
                     points[i] = hit[3]
         return bodies, points
 
+    def _ray_client(self) -> int:
+        """A second client that holds the bodies still where they are now.
+
+        PyBullet casts rays against the boxes that the last step began with, so a ray at a moving
+        body may miss it, and refreshing them in the stepped client would touch its contacts.
+        """
+        p = self._p
+        if self._rays_client < 0:
+            self._rays_client = c = p.connect(p.DIRECT)
+            for i, number in enumerate(self._ids):
+                if number is not None:
+                    body = self._scene.bodies[i]
+                    shape = make_shape(p, c, body, self._meshes)
+                    copy = p.createMultiBody(0.0, shape.index, physicsClientId=c)
+                    if shape.margin is not None:
+                        p.changeDynamics(copy, -1, collisionMargin=shape.margin, physicsClientId=c)
+                    self._rays[copy] = (i, number)
+        c = self._rays_client
+        for copy, (_, number) in self._rays.items():
+            position, quaternion = p.getBasePositionAndOrientation(number, self._client)
+            p.resetBasePositionAndOrientation(copy, position, quaternion, c)
+        p.performCollisionDetection(c)
+        return c
+
     def close(self) -> None:
         """Free everything; idempotent."""
-        if self._client >= 0:
-            self._p.disconnect(self._client)
-            self._client = -1
+        for client in (self._client, self._rays_client):
+            if client >= 0:
+                self._p.disconnect(client)
+        self._client = self._rays_client = -1
+        self._rays: dict[int, tuple[int, int]] = {}
 
 
 def _tangential(q: Sequence[Any], dt: float) -> Vec:
