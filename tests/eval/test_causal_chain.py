@@ -9,7 +9,7 @@ from wmeval.eval.metrics.causality import SHAPE_CHAINS, Answer, Story, answers, 
 from wmeval.records import Event
 
 ROLES = {
-    "ball": "player", "roof": "roof_ball", "slab": "slab", "leg": "pillar", "other_leg": "pillar",
+    "ball": "player", "roof": "roof_ball", "slab": "slab", "leg": "leg", "other_leg": "leg",
     "floor": "floor", **{f"d{i}": "domino" for i in range(5)},
 }  # fmt: skip
 

@@ -8,8 +8,8 @@ NaN or absent with a reason, never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
@@ -29,6 +29,9 @@ FLOW_GATE_PX = 1.0
 FLOW_PRESET = "DIS medium, finest scale 0"
 LOST_BELOW = 0.35  # share of the first frame's contrast at which a ball counts as lost
 STILL_SHARE = 0.01  # of the picture's height: a background that moves less is still
+FLOW_RATE_HZ = 24  # flows are composed from frames this close in time, or the clip's own
+CHANGED_LEVELS = 24  # grey levels by which a pixel has changed beyond the codec's noise
+CHANGED_SHARE = 0.15  # of a body's first mask: less change is no motion
 CLASSICAL_SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "flow": FLOW_PRESET,
@@ -36,6 +39,9 @@ CLASSICAL_SETTINGS: Mapping[str, Any] = MappingProxyType(
         "tracker": "colour contrast of a disc, seeded by the first frame's mask",
         "lost_below": LOST_BELOW,
         "still_share": STILL_SHARE,
+        "flow_rate_hz": FLOW_RATE_HZ,
+        "changed_levels": CHANGED_LEVELS,
+        "changed_share": CHANGED_SHARE,
     }
 )
 
@@ -136,7 +142,9 @@ class ClassicalFlow:
     def __init__(self) -> None:
         import cv2
 
-        self._dis = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+        # The stubs of OpenCV lack this class.
+        create: Any = cv2.DISOpticalFlow_create  # type: ignore[attr-defined]
+        self._dis = create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
         self._dis.setFinestScale(0)
 
     def between(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -160,13 +168,14 @@ class ClassicalFlow:
 
 
 def classical_flows(
-    frames: NDArray[np.uint8], pairs: Sequence[tuple[int, int]]
+    frames: NDArray[np.uint8], pairs: Sequence[tuple[int, int]], *, step: int = 1
 ) -> tuple[NDArray[np.float32], ...]:
-    """Flows (H, W, 2) [px] of frame pairs (a, b), composed from adjacent frames.
+    """Flows (H, W, 2) [px] of frame pairs (a, b), composed from near frames.
 
     Args:
         frames: (T, H, W, 3) uint8.
         pairs: frame indices with a < b.
+        step: frames between those whose flow is estimated; the last stretch may be shorter.
     """
     import cv2
 
@@ -177,13 +186,22 @@ def classical_flows(
     for a, b in pairs:
         grey = cv2.cvtColor(frames[a], cv2.COLOR_RGB2GRAY)
         total: Any = None
-        for k in range(a, b):
-            after = cv2.cvtColor(frames[k + 1], cv2.COLOR_RGB2GRAY)
-            step = estimator.between(np.asarray(grey), np.asarray(after))
-            total = step if total is None else compose(total, step)
+        for k in [*range(a + step, b, step), b]:
+            after = cv2.cvtColor(frames[k], cv2.COLOR_RGB2GRAY)
+            near = estimator.between(np.asarray(grey), np.asarray(after))
+            total = near if total is None else compose(total, near)
             grey = after
         out.append(np.asarray(total, np.float32))
     return tuple(out)
+
+
+def _follow(first: Any, second: Any, points: Any) -> tuple[Any, Any]:
+    """Lucas-Kanade: where points (N, 1, 2) went, and whether they were found (N, 1)."""
+    import cv2
+
+    track: Any = cv2.calcOpticalFlowPyrLK
+    moved, found, _ = track(first, second, points, None)
+    return moved, found
 
 
 # --- is the camera still? -----------------------------------------------------------------------
@@ -211,8 +229,8 @@ def camera_moved(frames: NDArray[np.uint8], exclude: Bool, *, samples: int = 6) 
         return "the first frame's background has no texture to tell by"
     for k in np.unique(np.linspace(0, len(frames) - 1, samples + 1).astype(int))[1:]:
         other = cv2.cvtColor(frames[k], cv2.COLOR_RGB2GRAY)
-        moved, there, _ = cv2.calcOpticalFlowPyrLK(first, other, corners, None)  # type: ignore[call-overload]
-        back, again, _ = cv2.calcOpticalFlowPyrLK(other, first, moved, None)
+        moved, there = _follow(first, other, corners)
+        back, again = _follow(other, first, moved)
         found = (there[:, 0] == 1) & (again[:, 0] == 1)
         found &= np.linalg.norm((back - corners)[:, 0], axis=1) < 1.0
         if found.mean() < 1 / 3:
@@ -259,7 +277,8 @@ def _histogram(bins: NDArray[np.int64]) -> F8:
     from scipy.ndimage import gaussian_filter
 
     counts = np.bincount(bins.ravel(), minlength=int(np.prod(_BINS))).astype(np.float64)
-    smooth: F8 = gaussian_filter(counts.reshape(_BINS), (0.7, 0.7, 0.7), mode="nearest").ravel()
+    cube: Any = gaussian_filter(counts.reshape(_BINS), (0.7, 0.7, 0.7), mode="nearest")
+    smooth: F8 = cube.ravel()
     total = float(smooth.sum())
     return smooth / total if total > 0 else smooth
 
@@ -268,8 +287,11 @@ def _disc(radius: float) -> NDArray[np.float32]:
     """Anti-aliased disc kernel that sums to 1."""
     half = int(np.ceil(radius)) + 1
     y, x = np.mgrid[-half : half + 1, -half : half + 1]
-    kernel = np.clip(radius + 0.5 - np.hypot(x, y), 0, 1).astype(np.float32)
-    return kernel / kernel.sum()
+    return _unit_sum(np.clip(radius + 0.5 - np.hypot(x, y), 0, 1))
+
+
+def _unit_sum(kernel: F8) -> NDArray[np.float32]:
+    return np.asarray(kernel / kernel.sum(), np.float32)
 
 
 def _ring(inner: float, outer: float) -> NDArray[np.float32]:
@@ -277,9 +299,7 @@ def _ring(inner: float, outer: float) -> NDArray[np.float32]:
     half = int(np.ceil(outer)) + 1
     y, x = np.mgrid[-half : half + 1, -half : half + 1]
     distance = np.hypot(x, y)
-    kernel = np.clip(outer + 0.5 - distance, 0, 1) - np.clip(inner + 0.5 - distance, 0, 1)
-    kernel = kernel.astype(np.float32)
-    return kernel / kernel.sum()
+    return _unit_sum(np.clip(outer + 0.5 - distance, 0, 1) - np.clip(inner + 0.5 - distance, 0, 1))
 
 
 def _parabola(left: float, middle: float, right: float) -> float:
@@ -446,30 +466,34 @@ def classical(
     times: Sequence[Fraction],
     *,
     scene: Scene,
-    seeds: Mapping[str, Bool],
+    balls: Sequence[str],
+    masks: Mapping[str, Bool],
     camera: Still | None,
     pairs: Sequence[tuple[int, int]] = (),
-    moving: Bool | None = None,
 ) -> Estimate:
     """What pixels alone tell of a clip.
 
     Args:
         frames: (T, H, W, 3) uint8.
         times: exact times [s].
-        scene: for the radii of the seeded balls.
-        seeds: ball -> its mask in the FIRST frame, the only thing told about the contents.
+        scene: for the radii of the balls.
+        balls: names of the floor balls to be tracked.
+        masks: body that may move -> its mask (H, W) in the FIRST frame, the only thing told about
+            the contents.
         camera: the still camera; None when it moves or is not known.
         pairs: frame pairs whose flow is wanted.
-        moving: (H, W) pixels of the first frame that may move; the rest must stand still for
-            positions in metres.
     """
+    seeds = {name: masks[name] for name in balls if name in masks}
     pixels, confidence = track_balls(frames, seeds)
-    missing = {"events": "classical perception recovers no contacts and falls from pixels"}
-    reason = ""
-    if camera is None:
-        reason = "camera unknown"
-    elif moving is not None:
-        reason = camera_moved(frames, moving)
+    missing: dict[str, str] = {}
+    events: Events | None = None
+    if nothing_moves(frames, masks):
+        events = ()
+    else:
+        missing["events"] = "no contacts and falls are recovered from pixels"
+    reason = "" if camera is not None else "camera unknown"
+    if camera is not None:
+        reason = camera_moved(frames, _union(masks, frames.shape[1:3]))
         reason = f"camera unknown: {reason}" if reason else ""
     positions: dict[str, F8] = {}
     if reason:
@@ -485,9 +509,77 @@ def classical(
         positions=positions,
         pixels=pixels,
         confidence=confidence,
-        flows=classical_flows(frames, pairs),
+        flows=classical_flows(frames, pairs, step=flow_step(times)),
+        events=events,
         missing=missing,
         settings=dict(CLASSICAL_SETTINGS),
+    )
+
+
+def _union(masks: Mapping[str, Bool], size: tuple[int, ...]) -> Bool:
+    out = np.zeros(size, bool)
+    for mask in masks.values():
+        out |= mask
+    return out
+
+
+def nothing_moves(frames: NDArray[np.uint8], masks: Mapping[str, Bool]) -> bool:
+    """Whether every body that could move keeps its first appearance through the whole clip.
+
+    Then nothing was struck and nothing fell, which is all that pixels can say of events here. A
+    body has moved when, in some frame, `CHANGED_SHARE` of its first mask differs by more than
+    `CHANGED_LEVELS` grey levels.
+    """
+    first = frames[0].astype(np.int16)
+    for mask in masks.values():
+        if not mask.any():
+            continue
+        still = first[mask]
+        for frame in frames[1:]:
+            changed = np.abs(frame[mask].astype(np.int16) - still).max(axis=-1) > CHANGED_LEVELS
+            if changed.mean() > CHANGED_SHARE:
+                return False
+    return True
+
+
+def flow_step(times: Sequence[Fraction]) -> int:
+    """Frames between those whose flow is estimated: as few as `FLOW_RATE_HZ` asks for."""
+    if len(times) < 2:
+        return 1
+    return max(1, int(1 / ((times[1] - times[0]) * FLOW_RATE_HZ)))
+
+
+def resample(estimate: Estimate, times: Sequence[Fraction]) -> Estimate:
+    """An estimate on other times (grid "reference"): linear, NaN beside NaN, none outside.
+
+    Flows and events keep the frames that they were measured on.
+
+    Args:
+        estimate: on its own frames.
+        times: wanted, ascending [s].
+    """
+    own = np.array([float(t) for t in estimate.times])
+    new = np.array([float(t) for t in times])
+    inside = (new >= own[0]) & (new <= own[-1])
+
+    def linear(track: F8) -> F8:
+        left = np.clip(np.searchsorted(own, new, side="right") - 1, 0, max(len(own) - 2, 0))
+        right = np.minimum(left + 1, len(own) - 1)
+        span = np.where(right > left, own[right] - own[left], 1.0)
+        weight = np.clip((new - own[left]) / span, 0, 1)[:, None]
+        # A neighbour of weight 0 must not spread its NaN.
+        low = np.where(weight < 1, (1 - weight) * track[left], 0.0)
+        high = np.where(weight > 0, weight * track[right], 0.0)
+        out: F8 = np.where(inside[:, None], low + high, np.nan)
+        return out
+
+    return replace(
+        estimate,
+        times=tuple(times),
+        positions={n: linear(t) for n, t in estimate.positions.items()},
+        velocities={n: linear(t) for n, t in estimate.velocities.items()},
+        pixels={n: linear(t) for n, t in estimate.pixels.items()},
+        confidence={n: linear(t[:, None])[:, 0] for n, t in estimate.confidence.items()},
     )
 
 
@@ -519,6 +611,3 @@ def floor_balls(scene: Scene, *, roles: Sequence[str] = ("player",)) -> tuple[st
             if abs(body.position[2] - radius) < 0.05 * radius:
                 names.append(body.name)
     return tuple(names)
-
-
-FlowMaker = Callable[[int, int], NDArray[np.float32]]

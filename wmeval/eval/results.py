@@ -81,6 +81,8 @@ class CaseRecord(Card):
 
     Attributes:
         scene_seed, generation: which.
+        case_id: name of the case.
+        reference_sha256: of the reference's states, contacts and actions.
         shape: the reference's trajectory shape ("none" where the scene has no chain).
         candidate_shape: the candidate's, by its own events; None where they are not known.
         times: of the shared frames [s].
@@ -96,6 +98,8 @@ class CaseRecord(Card):
 
     scene_seed: int
     generation: int
+    case_id: str
+    reference_sha256: str
     shape: str
     candidate_shape: str | None
     times: tuple[float, ...]
@@ -177,7 +181,7 @@ class PairResults(Card):
         cases: the records behind it.
     """
 
-    format: Literal["wmeval-results/1"] = FORMAT
+    format: Literal["wmeval-results/1"] = "wmeval-results/1"
     wmeval: str
     note: str = NOTE
     candidate: str

@@ -14,15 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wmeval.records import Events
+from wmeval.sim.events import SHAPE_STAGE_CHAINS
 
 CONTACT, FALL = "contact", "fall"
 
 SHAPE_CHAINS: Mapping[str, tuple[str, ...]] = {
-    "canonical": ("rolling", "impact", "topple", "cascade"),
-    "glancing": ("rolling", "glance", "strike", "cascade_from_strike"),
-    "direct_strike": ("rolling", "strike", "cascade_from_strike"),
+    shape: chain for shape, chain in SHAPE_STAGE_CHAINS.items() if shape != "none"
 }
-"""Stages asked about, by the reference's shape (WMEval, appendix, SHAPE_STAGE_CHAINS)."""
+"""Stages asked about, by the reference's shape; a reference in which nothing is struck has none."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,9 @@ class Story:
         return cls(tuple(contacts), falls, roles)
 
     def role(self, body: str) -> str:
-        """Role of a body; empty when it has none."""
-        return self.roles.get(body, "")
+        """Role of a body, a platform's pillars being its legs; empty when it has none."""
+        role = self.roles.get(body, "")
+        return "leg" if role == "pillar" else role
 
     def touches(self, first: str, second: str) -> list[tuple[float, str, str]]:
         """Contacts between two roles as (time, body of the first, body of the second)."""
@@ -66,7 +66,7 @@ class Story:
     @property
     def first_struck(self) -> tuple[float, str] | None:
         """What the driven ball runs into first, among legs and dominoes."""
-        hits = self.touches("player", "pillar") + self.touches("player", "domino")
+        hits = self.touches("player", "leg") + self.touches("player", "domino")
         return min(((t, other) for t, _, other in hits), default=None)
 
     @property
@@ -136,7 +136,7 @@ def _same_order(reference: Story, candidate: Story) -> bool:
 
 
 def _handed_on(story: Story) -> bool:
-    """Every domino after the first was touched by one that fell before it, before it fell itself."""
+    """Before it fell, every later domino was touched by one that had fallen before it."""
     done: list[str] = []
     for name in story.fallen:
         if done:
@@ -169,12 +169,12 @@ STAGES: Mapping[str, Stage] = {
     "impact": Stage(
         "is a leg struck?",
         "does the platform tip over after the blow, and before any domino falls?",
-        lambda _, c: _first_hit(c, "pillar") is not None,
+        lambda _, c: _first_hit(c, "leg") is not None,
         lambda _, c: (
-            _before(_first_hit(c, "pillar"), c.slab_fall)
+            _before(_first_hit(c, "leg"), c.slab_fall)
             and (not c.fallen or _before(c.slab_fall, _first_fall(c)))
         ),
-        lambda s: _first_hit(s, "pillar"),
+        lambda s: _first_hit(s, "leg"),
     ),
     "topple": Stage(
         "does a domino fall?",
@@ -196,12 +196,12 @@ STAGES: Mapping[str, Stage] = {
     "glance": Stage(
         "is a leg struck?",
         "does the platform stay up until the ball itself strikes a domino?",
-        lambda _, c: _first_hit(c, "pillar") is not None,
+        lambda _, c: _first_hit(c, "leg") is not None,
         lambda _, c: (
-            _before(_first_hit(c, "pillar"), _first_hit(c, "domino"))
+            _before(_first_hit(c, "leg"), _first_hit(c, "domino"))
             and not _before(c.slab_fall, _first_hit(c, "domino"))
         ),
-        lambda s: _first_hit(s, "pillar"),
+        lambda s: _first_hit(s, "leg"),
     ),
     "strike": Stage(
         "does the driven ball strike a domino?",
@@ -305,8 +305,8 @@ def walk(chain: Sequence[Answer], *, weights: Sequence[float] | None = None) -> 
 
     Args:
         chain: answers in the order of the stages.
-        weights: difficulty of each stage, for its two answers alike; by default (ours) stage k, from
-            1, weighs k.
+        weights: difficulty of each stage, for its two answers alike; by default (ours) stage k,
+            counted from 1, weighs k.
     """
     n = len(chain)
     if not n:

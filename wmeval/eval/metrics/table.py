@@ -127,7 +127,7 @@ METRICS: dict[str, Metric] = {
         Metric(
             "rel_epe_dyn", "Relative flow error", "controllability", "1", 0, _INF, "lower",
             "mean_t mean_{M_t} |f_c - f_r| / (|f_r| + 1e-8)", _FLOW,
-            "nothing moves in the reference (M_t empty in every pair), or no flow in it is measured",
+            "nothing moves in the reference (every M_t empty), or no flow in it is measured",
             "moves its picture with a relative error of {value} (a still picture: 1)",
             flow.relative_epe,
         ),
@@ -213,7 +213,7 @@ class Weighted:
 
 
 NEEDS_WEIGHTS: dict[str, Weighted] = {
-    "clpips": Weighted("clpips", "Causal LPIPS", "perceptual", "1", "lower", "LPIPS-Alex"),
+    "clpips": Weighted("clpips", "Causal LPIPS", "causal_lpips", "1", "lower", "LPIPS-Alex"),
     "rel_epe_raft": Weighted(
         "rel_epe_raft", "Relative flow error by RAFT", "controllability", "1", "lower",
         "raft_large_C_T_SKHT_V2",

@@ -1,0 +1,387 @@
+"""From recovered quantities to measurements: the reference's truth against one estimate.
+
+Every metric that a scene allows is asked for here, once, whatever the estimate's source; what an
+estimate lacks comes out as ``not_measured`` with its reason, never as a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.eval.metrics import causality, flow, mechanics, trajectory
+from wmeval.eval.metrics.table import METRICS, NEEDS_WEIGHTS
+from wmeval.eval.perception import Estimate
+from wmeval.eval.results import Measurement, MeasureSource
+from wmeval.records import Events, WorldLog
+from wmeval.scene import Scene
+
+F8 = NDArray[np.float64]
+
+LEAST_COVERAGE = 0.5
+"""Share of the frames in which a body must be measured before its path is scored."""
+LEAST_SPEED_MPS = 0.05
+"""Speed below which a reference's momentum and energy are under the floor of ErrorRate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What the reference knows, on the candidate's frames.
+
+    Attributes:
+        scene: of this case.
+        log: row i is the state beside frame i.
+        times: of the frames, exact [s].
+        pairs: frame pairs whose flow is compared.
+        flows: exact flows of the pairs (H, W, 2) [px].
+        events: of the whole reference.
+        shape: its trajectory shape ("none" where there is no chain).
+        player: name of the driven body.
+    """
+
+    scene: Scene
+    log: WorldLog
+    times: tuple[Fraction, ...]
+    pairs: tuple[tuple[int, int], ...]
+    flows: tuple[NDArray[np.float32], ...]
+    events: Events
+    shape: str
+    player: str
+
+    @property
+    def seconds(self) -> F8:
+        """Times of the frames [s]."""
+        return np.array([float(t) for t in self.times])
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Body -> role."""
+        return {b.name: b.role for b in self.scene.bodies}
+
+    @property
+    def subjects(self) -> dict[str, tuple[str, ...]]:
+        """Whose paths are compared: the driven body, then every other role that can move.
+
+        Groups go by their role; the driven body by its name.
+        """
+        out: dict[str, tuple[str, ...]] = {self.player: (self.player,)}
+        for body in self.scene.bodies:
+            moves = body.motion != "static" and body.mass > 0 and body.active
+            if moves and body.name != self.player:
+                out[body.role] = (*out.get(body.role, ()), body.name)
+        return out
+
+    def mass(self, body: str) -> float:
+        """Mass [kg]."""
+        return self.scene.bodies[self.scene.index(body)].mass
+
+    def position(self, body: str) -> F8:
+        """(T, 3) [m]."""
+        return self.log.state.position[:, self.log.state.body(body)]
+
+    def velocity(self, body: str) -> F8:
+        """(T, 3) [m/s], the engine's own."""
+        return self.log.state.linear_velocity[:, self.log.state.body(body)]
+
+
+def measure(
+    truth: Truth, estimate: Estimate, *, tolerance: float | None = None
+) -> tuple[tuple[Measurement, ...], tuple[mechanics.Quantity, ...]]:
+    """Every metric of one estimate, and the mechanical quantities behind them.
+
+    Args:
+        truth: the reference on the estimate's frames.
+        estimate: of the candidate (or of the reference itself: identity check, floor).
+        tolerance: windowing of the causal chain, see `causality.answers`.
+    """
+    subjects = truth.subjects
+    if estimate.source != "oracle":
+        # Pixels are only asked for what the tracker was seeded with.
+        subjects = {s: b for s, b in subjects.items() if s == truth.player}
+    out: list[Measurement] = []
+    for subject, bodies in subjects.items():
+        out += _paths(truth, estimate, subject, bodies)
+    quantities: list[mechanics.Quantity] = []
+    everyone = tuple(b for bodies in subjects.values() for b in bodies)
+    for subject, bodies in {truth.player: (truth.player,), "all bodies": everyone}.items():
+        if subject == truth.player or len(everyone) > 1:
+            rows, found = _mechanics(truth, estimate, subject, bodies)
+            out += rows
+            quantities += found if subject == truth.player else []
+    out += _flows(truth, estimate)
+    if truth.shape in causality.SHAPE_CHAINS:
+        out += _chain(truth, estimate, tolerance)
+    return tuple(out), tuple(quantities)
+
+
+def unrun(dimensions: Sequence[str]) -> tuple[Measurement, ...]:
+    """Metrics of these dimensions that need weights which are not here."""
+    return tuple(
+        Measurement(
+            metric=row.name,
+            subject="picture",
+            source="learned",
+            status="not_run",
+            reason=f"weights {row.weights}",
+        )
+        for row in NEEDS_WEIGHTS.values()
+        if row.dimension in dimensions
+    )
+
+
+def ineligible(
+    measurements: Sequence[Measurement], reasons: Mapping[str, str]
+) -> tuple[Measurement, ...]:
+    """Replace the numbers of dimensions that a model may not be scored on.
+
+    Args:
+        measurements: of one case.
+        reasons: dimension -> why it is ineligible.
+    """
+    return tuple(
+        Measurement(
+            metric=m.metric,
+            subject=m.subject,
+            source=m.source,
+            status="ineligible",
+            reason=reasons[dimension],
+        )
+        if (dimension := dimension_of(m.metric)) in reasons
+        else m
+        for m in measurements
+    )
+
+
+def dimension_of(metric: str) -> str:
+    """Evaluation dimension of a metric."""
+    return (METRICS.get(metric) or NEEDS_WEIGHTS[metric]).dimension
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _number(
+    metric: str,
+    subject: str,
+    source: MeasureSource,
+    value: float,
+    *,
+    n: int,
+    coverage: float | None = None,
+    **detail: Any,
+) -> Measurement:
+    kept = {k: (None if isinstance(v, float) and not math.isfinite(v) else v)
+            for k, v in detail.items()}  # fmt: skip
+    share = None if coverage is None or not math.isfinite(coverage) else coverage
+    if not math.isfinite(value):
+        return Measurement(
+            metric=metric,
+            subject=subject,
+            source=source,
+            status="not_measured",
+            n=n,
+            coverage=share,
+            reason=METRICS[metric].nan_rule,
+            detail=kept,
+        )
+    return Measurement(
+        metric=metric, subject=subject, source=source, value=value, n=n, coverage=share,
+        detail=kept,
+    )  # fmt: skip
+
+
+def _absent(
+    metrics: Sequence[str],
+    subject: str,
+    source: MeasureSource,
+    reason: str,
+    coverage: float | None = None,
+) -> list[Measurement]:
+    return [
+        Measurement(
+            metric=m,
+            subject=subject,
+            source=source,
+            status="not_measured",
+            reason=reason,
+            coverage=coverage,
+        )
+        for m in metrics
+    ]
+
+
+_PATH_METRICS = ("fde", "dtw", "dtw_sum", "rmse")
+_MECHANICS = ("momentum_rmse", "energy_rmse", "exact_match", "error_rate", "robust_error")
+_FLOWS = ("rel_epe_dyn", "cos_sim_dyn")
+_CHAIN = ("csr", "amcl", "mcl", "rf", "ws", "dua", "icra", "stage_delay")
+
+
+def _unmeasurable(truth: Truth, estimate: Estimate, bodies: Sequence[str]) -> tuple[str, float]:
+    """Why the paths of bodies cannot be scored (empty: they can), and their coverage."""
+    if "positions" in estimate.missing:
+        return estimate.missing["positions"], 0.0
+    valid = [
+        trajectory.jointly_valid(estimate.positions[b], truth.position(b))
+        if b in estimate.positions
+        else np.zeros(len(truth.times), bool)
+        for b in bodies
+    ]
+    coverage = float(np.mean(valid)) if len(truth.times) else 0.0
+    if coverage < LEAST_COVERAGE:
+        share = f"{100 * coverage:.0f} % of the frames"
+        return f"found in {share}, needs {100 * LEAST_COVERAGE:.0f} %", coverage
+    return "", coverage
+
+
+def _mean(values: Sequence[float]) -> float:
+    finite = [v for v in values if math.isfinite(v)]
+    return float(np.mean(finite)) if finite else math.nan
+
+
+def _paths(
+    truth: Truth, estimate: Estimate, subject: str, bodies: Sequence[str]
+) -> list[Measurement]:
+    reason, coverage = _unmeasurable(truth, estimate, bodies)
+    if reason:
+        return _absent(_PATH_METRICS, subject, estimate.source, reason, coverage)
+    pairs = [(estimate.positions[b], truth.position(b)) for b in bodies if b in estimate.positions]
+    warps = [trajectory.warp(c, r) for c, r in pairs]
+    values = {
+        "fde": _mean([trajectory.final_displacement(c, r) for c, r in pairs]),
+        "dtw": _mean([w.mean for w in warps]),
+        "dtw_sum": _mean([w.total for w in warps]),
+        "rmse": _mean([trajectory.rmse(c, r) for c, r in pairs]),
+    }
+    frames = int(sum(trajectory.jointly_valid(c, r).sum() for c, r in pairs))
+    valid = np.flatnonzero(trajectory.jointly_valid(*pairs[0])).tolist() if pairs else []
+    last = float(truth.seconds[valid[-1]]) if valid else math.nan
+    details: dict[str, dict[str, Any]] = {
+        "fde": {"at_s": last} if len(bodies) == 1 else {},
+        "dtw": {"path_length": len(warps[0].path)} if len(bodies) == 1 else {},
+    }
+    return [
+        _number(
+            name, subject, estimate.source, value, n=frames, coverage=coverage,
+            bodies=len(bodies), **details.get(name, {}),
+        )
+        for name, value in values.items()
+    ]  # fmt: skip
+
+
+def _candidate_velocity(truth: Truth, estimate: Estimate, body: str) -> F8:
+    if body in estimate.velocities:
+        return estimate.velocities[body]
+    if body in estimate.positions:
+        return mechanics.difference_velocity(estimate.positions[body], truth.seconds)
+    return np.full((len(truth.times), 3), np.nan)
+
+
+def _mechanics(
+    truth: Truth, estimate: Estimate, subject: str, bodies: Sequence[str]
+) -> tuple[list[Measurement], list[mechanics.Quantity]]:
+    reason, coverage = _unmeasurable(truth, estimate, bodies)
+    if reason:
+        return _absent(_MECHANICS, subject, estimate.source, reason, coverage), []
+    quantities: list[mechanics.Quantity] = []
+    momentum_errors: list[float] = []
+    energy_errors: list[float] = []
+    for body in bodies:
+        mass = truth.mass(body)
+        v_c, v_r = _candidate_velocity(truth, estimate, body), truth.velocity(body)
+        valid = trajectory.jointly_valid(v_c, v_r)
+        p_c, p_r = mechanics.momentum(mass, v_c), mechanics.momentum(mass, v_r)
+        e_c, e_r = mechanics.kinetic_energy(mass, v_c), mechanics.kinetic_energy(mass, v_r)
+        momentum_errors.append(trajectory.rmse(p_c, p_r))
+        energy_errors.append(trajectory.rmse(e_c[:, None], e_r[:, None]))
+        quantities += _quantities(body, mass, valid, p_c, p_r, e_c, e_r)
+    out = [
+        _number("momentum_rmse", subject, estimate.source, _mean(momentum_errors),
+                n=len(bodies), coverage=coverage),
+        _number("energy_rmse", subject, estimate.source, _mean(energy_errors),
+                n=len(bodies), coverage=coverage),
+    ]  # fmt: skip
+    for name in ("exact_match", "error_rate", "robust_error"):
+        score: mechanics.Score = METRICS[name].function(quantities)
+        out.append(
+            _number(
+                name, subject, estimate.source, score.value, n=score.n, coverage=coverage,
+                below_floor=score.below_floor, unmeasured=score.unmeasured,
+            )
+        )  # fmt: skip
+    return out, quantities
+
+
+def _quantities(
+    body: str, mass: float, valid: NDArray[np.bool_], p_c: F8, p_r: F8, e_c: F8, e_r: F8
+) -> list[mechanics.Quantity]:
+    """Momentum magnitude and kinetic energy of one body at the end and at their peaks."""
+    where = np.flatnonzero(valid)
+    momentum_floor = mass * LEAST_SPEED_MPS
+    energy_floor = 0.5 * mass * LEAST_SPEED_MPS**2
+    size_c, size_r = np.linalg.norm(p_c, axis=1), np.linalg.norm(p_r, axis=1)
+    out = []
+    for name, unit, c, r, floor in (
+        ("momentum", "kg m/s", size_c, size_r, momentum_floor),
+        ("kinetic energy", "J", e_c, e_r, energy_floor),
+    ):
+        last = (c[where[-1]], r[where[-1]]) if len(where) else (math.nan, r[-1])
+        peak = (c[where].max(), r[where].max()) if len(where) else (math.nan, r.max())
+        for when, (here, there) in (("terminal", last), ("peak", peak)):
+            out.append(
+                mechanics.Quantity(f"{when} {name}", body, unit, float(here), float(there), floor)
+            )
+    return out
+
+
+def _flows(truth: Truth, estimate: Estimate) -> list[Measurement]:
+    if estimate.flows is None:
+        reason = estimate.missing.get("flows", "no flow")
+        return _absent(_FLOWS, "picture", estimate.source, reason)
+    out = []
+    for name in _FLOWS:
+        score: flow.FlowScore = METRICS[name].function(estimate.flows, truth.flows)
+        out.append(
+            _number(
+                name, "picture", estimate.source, score.value, n=score.pairs,
+                coverage=score.coverage, empty_pairs=score.empty, pixels=score.pixels,
+            )
+        )  # fmt: skip
+    return out
+
+
+def _chain(truth: Truth, estimate: Estimate, tolerance: float | None) -> list[Measurement]:
+    if estimate.events is None:
+        reason = estimate.missing.get("events", "no events")
+        return _absent(_CHAIN, "chain", estimate.source, reason)
+    story = causality.Story.of
+    answers = causality.answers(
+        truth.shape,
+        story(truth.events, truth.roles),
+        story(estimate.events, truth.roles),
+        tolerance=tolerance,
+    )
+    score = causality.walk(answers)
+    marks = {a.stage: [a.seen, a.caused] for a in answers}
+    values = {
+        "csr": 100.0 * score.success,
+        "amcl": score.longest,
+        "mcl": score.longest,
+        "rf": score.restarts,
+        "ws": score.weighted,
+        "dua": score.descriptive,
+        "icra": score.causal,
+        "stage_delay": score.delay,
+    }
+    return [
+        _number(
+            name, "chain", estimate.source, value, n=score.stages, shape=truth.shape,
+            stages_seen_caused=marks, weighted_full=score.weighted_full,
+        )
+        for name, value in values.items()
+    ]  # fmt: skip

@@ -1,0 +1,548 @@
+"""The report: what was found, at a glance; and the same table for a terminal and for a paper.
+
+One self-contained HTML file: a sentence per quantity, film strips, paths, timelines, and the table
+with directions, floors, intervals and coverage. No number is a composite of others. The same
+results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.errors import UserError
+from wmeval.eval import statistics
+from wmeval.eval.metrics import causality
+from wmeval.eval.metrics.table import METRICS, NEEDS_WEIGHTS
+from wmeval.eval.results import CaseRecord, PairResults, Row, Track
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+REFERENCE_COLOUR, CANDIDATE_COLOUR, FLOOR_COLOUR = "#2f5d8a", "#d9702b", "#9aa4af"
+STRIP_FRAMES = 7
+MAXIMUM_CASES = 6
+"""Cases that are shown with pictures; the table counts all."""
+
+DIMENSION_TITLES: Mapping[str, str] = {
+    "kinematics": "Kinematics: where bodies go",
+    "mechanics": "Mechanics: momentum and energy",
+    "controllability": "Controllability: how the picture moves",
+    "causality": "Causality: what leads to what",
+    "causal_lpips": "Perceptual, around events",
+}
+
+_ARROWS = {"lower": "↓", "higher": "↑", "none": ""}
+
+
+# --- numbers as text ----------------------------------------------------------------------------
+
+
+def number(value: float | None, *, unit: str = "", digits: int = 3) -> str:
+    """A number with so many significant digits, and its unit; "–" for none."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0:
+        text = "0"
+    elif abs(value) < 10 ** (digits - 1):
+        decimals = min(6, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+        text = f"{value:.{decimals}f}".rstrip("0").rstrip(".") if decimals else f"{value:.0f}"
+        text = "< 1e-6" if text in ("0", "-0") else text
+    else:
+        text = f"{value:.0f}" if abs(value) < 1e5 else f"{value:.{digits - 1}e}"
+    if not unit or unit == "1":
+        return text
+    return f"{text} {unit}"
+
+
+def main_rows(results: PairResults) -> tuple[Row, ...]:
+    """The rows of the driven body, the picture and the chain: those a reader looks at first."""
+    first = _player(results)
+    return tuple(r for r in results.rows if r.subject in (first, "picture", "chain"))
+
+
+def _player(results: PairResults) -> str:
+    paths = [r.subject for r in results.rows if r.metric == "fde"]
+    return paths[0] if paths else ""
+
+
+_HEADLINES = ("fde", "dtw", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "csr", "icra")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One sentence on one quantity.
+
+    Attributes:
+        dimension: evaluation dimension.
+        text: the sentence.
+        note: what the number is worth: floors and sources.
+        tone: "good", "bad" or "plain": within its floor, clearly above it, or no floor to tell by.
+    """
+
+    dimension: str
+    text: str
+    note: str
+    tone: str
+
+
+def headlines(results: PairResults) -> tuple[Headline, ...]:
+    """One sentence per quantity, the exact source first where there are two."""
+    out = []
+    rows = main_rows(results)
+    for name in _HEADLINES:
+        found = [r for r in rows if r.metric == name]
+        if not found:
+            continue
+        row = next((r for r in found if r.status == "measured"), found[0])
+        out.append(_headline(row))
+    return tuple(out)
+
+
+def _headline(row: Row) -> Headline:
+    card = METRICS[row.metric]
+    subject = {"picture": "The candidate", "chain": "The candidate"}.get(row.subject)
+    who = subject or f"Its {row.subject.replace('_', ' ')}"
+    if row.status != "measured":
+        return Headline(row.dimension, f"{card.title}: {status_text(row)}.", row.reason, "plain")
+    text = f"{who} {card.says.format(value=number(row.value, unit=card.unit))}."
+    notes = [f"source: {row.source}"]
+    if row.pixel_floor is not None:
+        notes.append(f"pixel floor {number(row.pixel_floor, unit=card.unit)}")
+    if row.reduction_floor is not None:
+        notes.append(f"reduced actions alone {number(row.reduction_floor, unit=card.unit)}")
+    if row.identity is not None:
+        notes.append(f"a perfect candidate {number(row.identity, unit=card.unit)}")
+    return Headline(row.dimension, text, "; ".join(notes), tone(row))
+
+
+def tone(row: Row) -> str:
+    """Whether a value is told from its worst floor: "good" within, "bad" clearly off, "plain"."""
+    if row.status != "measured" or row.value is None:
+        return "plain"
+    floors = [f for f in (row.identity, row.pixel_floor, row.reduction_floor) if f is not None]
+    if not floors or row.direction == "none":
+        return "plain"
+    lower = row.direction == "lower"
+    worst = max(floors) if lower else min(floors)
+    slack = 1e-9 + 0.1 * abs(worst)
+    within = row.value <= worst + slack if lower else row.value >= worst - slack
+    return "good" if within else "bad"
+
+
+def status_text(row: Row) -> str:
+    """A missing value, in words."""
+    words = {"not_measured": "not measured", "not_run": "not run", "ineligible": "ineligible"}
+    return words.get(row.status, row.status)
+
+
+# --- terminal -----------------------------------------------------------------------------------
+
+
+def terminal_table(results: PairResults, *, every: bool = False) -> Table:
+    """The table for a terminal.
+
+    Args:
+        results: of one comparison.
+        every: all bodies; by default the driven one, the picture and the chain.
+    """
+    from rich.table import Table
+
+    table = Table(
+        title=f"{results.config['env_id']} · {results.config['plan']} · {results.candidate}",
+        title_justify="left", box=None, pad_edge=False, header_style="bold", caption=results.note,
+        caption_justify="left",
+    )  # fmt: skip
+    table.add_column("metric", no_wrap=True)
+    table.add_column("of")
+    table.add_column("source")
+    for name in ("value", "± gen.", "95 % scenes", "identity", "pixel floor", "reduction", "cover"):
+        table.add_column(name, justify="right")
+    for row in results.rows if every else main_rows(results):
+        table.add_row(*_cells(row), style=None if row.status == "measured" else "dim")
+    return table
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    value = number(row.value, unit=row.unit)
+    if row.status != "measured":
+        value = f"{status_text(row)}: {row.reason}"
+    interval = "N/A" if row.interval is None else _span(row.interval)
+    return (
+        f"{row.title} {_ARROWS[row.direction]}".strip(),
+        row.subject,
+        row.source,
+        value,
+        number(row.std) if row.std is not None else "N/A",
+        interval if row.status == "measured" else "",
+        number(row.identity),
+        number(row.pixel_floor),
+        number(row.reduction_floor),
+        "" if row.coverage is None else f"{100 * row.coverage:.0f} %",
+    )
+
+
+def _span(interval: tuple[float, float]) -> str:
+    return f"{number(interval[0])} … {number(interval[1])}"
+
+
+# --- LaTeX --------------------------------------------------------------------------------------
+
+
+def latex(results: Sequence[PairResults]) -> str:
+    """A booktabs table of one or several candidates on the SAME references.
+
+    The best value of a line is bold where every other candidate can be told apart from it; values
+    that cannot be told apart from the best carry a dagger: "not separable".
+
+    Raises:
+        UserError: nothing to show, or results on different references.
+    """
+    if not results:
+        raise UserError("a table needs at least one results.json")
+    first = results[0]
+    for other in results[1:]:
+        if other.suite_sha256 != first.suite_sha256:
+            raise UserError(
+                f"{other.candidate!r} was compared with other references than {first.candidate!r} "
+                f"({other.suite_sha256[:12]} and {first.suite_sha256[:12]}): one table holds one "
+                "set; run both on the same plan and scene seeds"
+            )
+    keys = list(dict.fromkeys(r.key for one in results for r in main_rows(one)))
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{tabular}{ll" + "r" * len(results) + "}",
+        r"\toprule",
+        " & ".join(["Metric", "Source", *(_tex(one.candidate) for one in results)]) + r" \\",
+        r"\midrule",
+    ]
+    dimension = ""
+    for key in keys:
+        rows = [_find(one, key) for one in results]
+        known = next(r for r in rows if r is not None)
+        if dimension and known.dimension != dimension:
+            lines.append(r"\addlinespace")
+        dimension = known.dimension
+        arrow = {"lower": r" $\downarrow$", "higher": r" $\uparrow$", "none": ""}[known.direction]
+        unit = "" if known.unit == "1" else f" ({_tex(known.unit)})"
+        cells = _tex_cells(rows)
+        lines.append(" & ".join([_tex(known.title) + unit + arrow, known.source, *cells]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    scenes, generations = len(first.config["scene_seeds"]), first.config["generations"]  # type: ignore[arg-type]
+    lines += [
+        f"% {_plain(first.config['env_id'])}, plan {_plain(first.config['plan'])}, "
+        f"{scenes} scene seeds, {generations} generations; {first.note}",
+        f"% references {first.suite_sha256}",
+        "% mean over scenes, +- sample standard deviation over generations (N/A with one)",
+        r"% $^\dagger$: not separable from the best of its line; --: not measured, not run or "
+        "ineligible",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _find(results: PairResults, key: tuple[str, str, str]) -> Row | None:
+    return next((r for r in results.rows if r.key == key), None)
+
+
+def _tex_cells(rows: Sequence[Row | None]) -> list[str]:
+    measured = [r for r in rows if r is not None and r.value is not None]
+    best: Row | None = None
+    if len(measured) > 1 and measured[0].direction != "none":
+        pick = min if measured[0].direction == "lower" else max
+        best = pick(measured, key=lambda r: r.value or 0.0)
+    tied = {
+        id(r) for r in measured if best is not None and r is not best and not separable(best, r)
+    }
+    out = []
+    for row in rows:
+        if row is None or row.value is None:
+            out.append("--")
+            continue
+        text = number(row.value)
+        if row.std is not None:
+            text += rf" \pm {number(row.std)}"
+        if row is best and not tied:
+            text = rf"\mathbf{{{text}}}"
+        mark = r"^{\dagger}" if id(row) in tied else ""
+        out.append(f"${text}{mark}$")
+    return out
+
+
+def separable(a: Row, b: Row) -> bool:
+    """Whether two candidates are told apart by one line of the table (`statistics.compare`)."""
+    return statistics.compare(_samples(a), _samples(b)).separable
+
+
+def _samples(row: Row) -> dict[int, list[float]]:
+    return {
+        int(s): [math.nan if v is None else v for v in values] for s, values in row.samples.items()
+    }
+
+
+_TEX = {"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&", "#": r"\#", "$": r"\$",
+        "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(c, c) for c in text)
+
+
+def _plain(value: Any) -> str:
+    return str(value).replace("\n", " ")
+
+
+# --- pictures -----------------------------------------------------------------------------------
+
+
+def _png(figure: Figure) -> str:
+    """A figure as a data URI; no dates and versions, so that equal figures are equal bytes."""
+    from matplotlib import pyplot as plt
+
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=144, metadata={"Software": None})
+    plt.close(figure)
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def _figure(width: float, height: float, columns: int = 1, **options: Any) -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg", force=False)
+    from matplotlib import pyplot as plt
+
+    style: Any = {
+        "font.family": "DejaVu Sans", "font.size": 9, "axes.spines.top": False,
+        "axes.spines.right": False, "axes.edgecolor": "#b8c0c8", "axes.labelcolor": "#46505a",
+        "xtick.color": "#46505a", "ytick.color": "#46505a", "axes.titlesize": 10,
+        "axes.titlecolor": "#20262c", "axes.grid": True, "grid.color": "#e9edf0",
+        "axes.axisbelow": True, "legend.frameon": False, "figure.constrained_layout.use": True,
+    }  # fmt: skip
+    with plt.rc_context(style):
+        return plt.subplots(1, columns, figsize=(width, height), **options)
+
+
+def _xyz(track: Track) -> NDArray[np.float64]:
+    nothing = (math.nan, math.nan, math.nan)
+    return np.array([nothing if p is None else p for p in track.xyz], np.float64).reshape(-1, 3)
+
+
+def paths_plot(case: CaseRecord, player: str) -> str:
+    """Top view of the driven body's paths, and the distance from the reference over time."""
+    figure, (top, error) = _figure(9.6, 3.5, 2, gridspec_kw={"width_ratios": [1, 1.15]})
+    times = np.array(case.times)
+    reference = next((t for t in case.reference_tracks if t.body == player), None)
+    if reference is None:
+        top.text(0.5, 0.5, "no path", ha="center", transform=top.transAxes)
+        return _png(figure)
+    truth = _xyz(reference)
+    others = [t for t in case.reference_tracks if t.body != player]
+    for track in others:
+        start = _xyz(track)[0]
+        top.plot(start[0], start[1], "o", ms=2.5, color="#c9d0d6", zorder=1)
+    top.plot(truth[:, 0], truth[:, 1], color=REFERENCE_COLOUR, lw=3.2, alpha=0.85,
+             label="reference")  # fmt: skip
+    styles = {"oracle": ("-", "candidate (records)"), "classical": (":", "candidate (pixels)")}
+    for track in case.candidate_tracks:
+        if track.body != player or track.source not in styles:
+            continue
+        line, label = styles[track.source]
+        xyz = _xyz(track)
+        top.plot(xyz[:, 0], xyz[:, 1], line, color=CANDIDATE_COLOUR, lw=1.7, label=label)
+        known = np.flatnonzero(np.isfinite(xyz).all(axis=1))
+        if len(known):
+            top.plot(*xyz[known[-1], :2], "s", ms=5, color=CANDIDATE_COLOUR, zorder=4)
+        if len(xyz) == len(times) == len(truth):
+            error.plot(times, np.linalg.norm(xyz - truth, axis=1), line, lw=1.7,
+                       color=CANDIDATE_COLOUR, label=label)  # fmt: skip
+    top.plot(*truth[0, :2], "o", ms=6, mfc="white", mec=REFERENCE_COLOUR, zorder=4)
+    top.plot(*truth[-1, :2], "s", ms=5, color=REFERENCE_COLOUR, zorder=3)
+    for track in case.floor_tracks:
+        xyz = _xyz(track)
+        if track.body == player and len(xyz) == len(times) == len(truth):
+            error.plot(times, np.linalg.norm(xyz - truth, axis=1), color=FLOOR_COLOUR, lw=1.2,
+                       label="pixel floor", zorder=1)  # fmt: skip
+    top.set(xlabel="x [m]", ylabel="y [m]", title=f"{player}: path from above")
+    top.set_aspect("equal", adjustable="datalim")
+    error.set(xlabel="time [s]", ylabel="distance from the reference [m]",
+              title="how far off, at the same instant")  # fmt: skip
+    error.set_ylim(bottom=0)
+    top.legend(loc="best", fontsize=8)
+    if error.get_legend_handles_labels()[0]:
+        error.legend(loc="best", fontsize=8)
+    return _png(figure)
+
+
+_MARKS: Mapping[str, tuple[str, str]] = {
+    "contact": ("|", "#8a949e"), "impact": ("D", "#7a4fa3"), "glance": ("D", "#b07ad1"),
+    "strike": ("D", "#a3324f"), "collapse": ("v", "#20262c"), "roof_release": ("^", "#c99a1e"),
+    "topple": ("o", "#2f8a4f"), "fall": ("|", "#2f8a4f"), "cascade": ("s", "#1f6b3a"),
+    "left_world": ("x", "#c0392b"),
+}  # fmt: skip
+
+
+def timeline_plot(case: CaseRecord) -> str:
+    """Events of reference and candidate on one axis of time; empty without any."""
+    lanes = [("reference", case.reference_events), ("candidate", case.candidate_events)]
+    if not any(marks for _, marks in lanes):
+        return ""
+    figure, axis = _figure(9.6, 1.9)
+    end = max(case.times)
+    for lane, (name, marks) in enumerate(lanes):
+        colour = (REFERENCE_COLOUR, CANDIDATE_COLOUR)[lane]
+        y = 1 - lane
+        axis.plot([0, end], [y, y], color=colour, lw=2, alpha=0.5, zorder=1)
+        axis.text(-0.012 * end, y, name, ha="right", va="center", color=colour, fontweight="bold")
+        if marks is None:
+            axis.text(end / 2, y + 0.12, "events are not known from pixels", ha="center",
+                      color="#8a949e", fontsize=8)  # fmt: skip
+        for mark in marks or ():
+            if mark.kind in _MARKS:
+                shape, fill = _MARKS[mark.kind]
+                tick = shape == "|"
+                axis.plot(mark.time, y, shape, color=fill, ms=9 if tick else 6,
+                          mew=1.1 if tick else 0.6, alpha=0.8, zorder=2 if tick else 3)  # fmt: skip
+    seen = {k.kind for _, marks in lanes for k in marks or ()}
+    for kind in (k for k in _MARKS if k in seen):
+        shape, fill = _MARKS[kind]
+        axis.plot([], [], shape, color=fill, ms=6, label=kind.replace("_", " "))
+    axis.set(xlim=(0, end), ylim=(-0.5, 1.5), yticks=[], xlabel="time [s]")
+    axis.spines["left"].set_visible(False)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.32), ncols=10, fontsize=8,
+                handletextpad=0.2, columnspacing=1.2)  # fmt: skip
+    return _png(figure)
+
+
+def _jpeg(picture: NDArray[np.uint8]) -> str:
+    import cv2
+
+    done, data = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 86])
+    if not done:
+        raise UserError("a frame of the film strip cannot be encoded")
+    return "data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode()
+
+
+@dataclass(frozen=True)
+class StripFrame:
+    """One time of a film strip; ``candidate`` is empty where it has no frame."""
+
+    time: float
+    reference: str
+    candidate: str
+
+
+def strip(case: CaseRecord, root: Path, *, frames: int = STRIP_FRAMES) -> tuple[StripFrame, ...]:
+    """Reference and candidate side by side at evenly spaced times."""
+    from wmeval.datasets.video import read_mp4
+
+    clips: dict[str, NDArray[np.uint8]] = {}
+    for name in ("reference.mp4", "candidate.mp4"):
+        if name in case.files and (root / case.files[name]).is_file():
+            clips[name] = read_mp4(root / case.files[name])[0]
+    count = len(case.times)
+    picks = np.unique(np.linspace(0, count - 1, min(frames, count)).round().astype(int))
+
+    def shot(name: str, k: int) -> str:
+        clip = clips.get(name)
+        return _jpeg(_small(clip[k])) if clip is not None and k < len(clip) else ""
+
+    return tuple(
+        StripFrame(case.times[k], shot("reference.mp4", k), shot("candidate.mp4", k))
+        for k in picks.tolist()
+    )
+
+
+def _small(picture: NDArray[np.uint8], width: int = 320) -> NDArray[np.uint8]:
+    import cv2
+
+    height, own = picture.shape[:2]
+    if own <= width:
+        return picture
+    size = (width, round(height * width / own))
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+# --- HTML ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One case as the page shows it."""
+
+    case: CaseRecord
+    title: str
+    strip: tuple[StripFrame, ...]
+    paths: str
+    timeline: str
+    stages: tuple[tuple[str, str, str, bool, bool], ...]
+    quantities: tuple[Mapping[str, Any], ...]
+
+
+def _shown(case: CaseRecord, root: Path, player: str) -> Shown:
+    marks: dict[str, Any] = {}
+    for x in case.measurements:
+        if x.metric == "csr" and x.status == "measured" and not marks:
+            marks = dict(x.detail.get("stages_seen_caused") or {})  # type: ignore[arg-type]
+    stages = tuple(
+        (name, causality.STAGES[name].asks_what, causality.STAGES[name].asks_why, *answers)
+        for name, answers in marks.items()
+    )
+    return Shown(
+        case,
+        f"Scene seed {case.scene_seed}, generation {case.generation}",
+        strip(case, root),
+        paths_plot(case, player),
+        timeline_plot(case),
+        stages,
+        case.quantities,
+    )
+
+
+def render(results: PairResults, root: Path) -> str:
+    """The page.
+
+    Args:
+        results: of one comparison.
+        root: its folder, where the mp4 files lie.
+    """
+    import jinja2
+
+    player = _player(results)
+    template = (files("wmeval.eval") / "templates" / "report.html.j2").read_text("utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.globals.update(
+        number=number, span=_span, tone=tone, status_text=status_text, arrows=_ARROWS,
+        metrics=METRICS, needs_weights=NEEDS_WEIGHTS, dimension_titles=DIMENSION_TITLES,
+    )  # fmt: skip
+    main = set(main_rows(results))
+    dimensions = list(dict.fromkeys(r.dimension for r in results.rows))
+    return environment.from_string(template).render(
+        r=results,
+        player=player,
+        headlines=headlines(results),
+        groups=[(d, [x for x in results.rows if x.dimension == d]) for d in dimensions],
+        main={x.key for x in main},
+        shown=[_shown(c, root, player) for c in results.cases[:MAXIMUM_CASES]],
+        hidden=max(0, len(results.cases) - MAXIMUM_CASES),
+        colours={"reference": REFERENCE_COLOUR, "candidate": CANDIDATE_COLOUR},
+    )
+
+
+def write_report(results: PairResults, root: str | Path) -> Path:
+    """Write report.html beside results.json, whole or not at all."""
+    from wmeval.jobs.atomic import write_text
+
+    root = Path(root)
+    write_text(root / "report.html", render(results, root))
+    return root / "report.html"
