@@ -239,6 +239,111 @@ def validate(
     _print(f"{path}: valid")
 
 
+# --- many ---------------------------------------------------------------------------------------
+
+
+@generate_app.command("rollouts")
+def generate_rollouts(
+    env: Annotated[str, typer.Option("--env", help="Environment.")],
+    out: Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")],
+    policy: Annotated[str, typer.Option(help="random, plan or replay.")] = "random",
+    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 1,
+    plan: Annotated[
+        list[str] | None, typer.Option("--plan", help="Plans for --policy plan; default: all.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Set or rollout that --policy replay repeats.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of episode 0.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Processes; default: one per core.")
+    ] = None,
+    size: Size = "640x352",
+    layers: Annotated[str, typer.Option(help="Layers to keep, comma-separated.")] = "",
+    video: Annotated[bool, typer.Option(help="Write an mp4 beside each rollout.")] = True,
+    view: View = "follow",
+    fps: Annotated[str | None, typer.Option(help="Frame rate; default: one per action.")] = None,
+    max_steps: MaxSteps = None,
+    backend: Annotated[str, typer.Option(help="hdf5 or zarr.")] = "hdf5",
+    shard: Annotated[str | None, typer.Option(help="i/n: only every n-th episode.")] = None,
+    overwrite: Overwrite = False,
+    settings: Set = None,
+) -> None:
+    """Make a set of action-labelled rollouts, in parallel; run it again to go on."""
+    from wmeval.generators import rollouts
+
+    with _Bar("episodes") as bar:
+        done = rollouts.generate_rollouts(
+            env,
+            policy,
+            episodes,
+            out,
+            plan=plan,
+            source=source,
+            seed0=seed,
+            workers=workers,
+            size=parse_size(size),
+            layers=layers,
+            video=video,
+            view=view,
+            fps=fps,
+            max_steps=max_steps,
+            backend=backend,
+            shard=shard,
+            overwrite=overwrite,
+            env_kwargs=parse_settings(settings or []),
+            progress=lambda count, total, _: bar.at(count, total),
+        )
+    _print(
+        f"{done.url}: {len(done.made)} made, {len(done.reused)} there already, "
+        f"{len(done.failed)} failed" + ("" if done.complete else "; not complete yet")
+    )
+    for episode, error in done.failed.items():
+        typer.echo(f"episode {episode}: {error}", err=True)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def merge(
+    out: Annotated[str, typer.Argument(help="The set to complete.")],
+    parts: Annotated[list[str] | None, typer.Argument(help="Shards that worked elsewhere.")] = None,
+) -> None:
+    """Join the shards of a set, check that none is missing, write its manifest."""
+    from wmeval.generators.rollouts import merge_rollouts
+
+    _print(f"{merge_rollouts(out, parts or [])}: complete")
+
+
+class _Bar:
+    """A progress bar on a terminal, nothing in a pipe."""
+
+    def __init__(self, what: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        self._progress = Progress(
+            "{task.description}",
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task(what, total=None)
+
+    def at(self, count: int, total: int) -> None:
+        """Show that ``count`` of ``total`` are done."""
+        self._progress.update(self._task, completed=count, total=total)
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+
 # --- the entry point ----------------------------------------------------------------------------
 
 

@@ -69,7 +69,7 @@ def _renderers() -> Listing:
 def _candidates() -> Listing:
     from wmeval.envs.candidates import CANDIDATES
 
-    rows = [(name, row.usage, row.doc) for name, row in CANDIDATES.items()]
+    rows = [(name, row.example, row.summary) for name, row in CANDIDATES.items()]
     return "candidates", ("name", "how it is written", "what it is"), rows
 
 
