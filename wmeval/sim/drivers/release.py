@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Card, Scene
 from wmeval.sim.drivers.names import body_index
 from wmeval.sim.protocol import Quat, SubstepView, Vec
@@ -44,6 +45,9 @@ class Release:
         self._striker = body_index(scene, names.striker, "release")
         self._struck = [body_index(scene, n, "release") for n in names.struck]
         self._freed = [body_index(scene, n, "release") for n in names.released]
+        for i in self._freed:
+            if scene.bodies[i].mass <= 0:
+                raise UserError(f"body {scene.bodies[i].name!r} cannot be released: give it a mass")
         self._mass = scene.bodies[self._striker].mass
         self._held = True
 
