@@ -1,4 +1,4 @@
-"""Killed at any instant, a command leaves nothing unreadable, and a rerun ends with the same bytes."""
+"""Killed at any instant, a command leaves nothing unreadable; a rerun ends with the same bytes."""
 
 import hashlib
 import os
