@@ -165,7 +165,11 @@ class WorkerWorld:
         self.substep = 0
         self._client = WorkerClient("wmeval.sim.serve:handlers", python=python, timeout=timeout)
         header, arrays = wire.pack_spec(spec)
-        self._client.call("build", {"spec": header, "events": events}, arrays)
+        try:
+            self._client.call("build", {"spec": header, "events": events}, arrays)
+        except BaseException:
+            self._client.close()
+            raise
 
     @property
     def pid(self) -> int:

@@ -1,0 +1,226 @@
+"""Worlds: local and in a worker, forked and replayed, to the bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from physics_scenes import beam_domino, body, drive, world_spec
+
+from wmeval.errors import UserError
+from wmeval.jobs.worker import WorkerError
+from wmeval.records import Contacts, WorldLog
+from wmeval.scene import Mesh, MeshData, Sphere
+from wmeval.sim.protocol import DriverSpec, Probe
+from wmeval.sim.wire import pack_log, pack_spec, unpack_log, unpack_spec
+from wmeval.sim.world import LocalWorld, WorkerWorld, open_world
+
+EVERY = Probe(states="substeps", contacts=True)
+
+
+def same(a: WorldLog, b: WorldLog) -> bool:
+    contacts = all(
+        np.array_equal(getattr(a.contacts, f.name), getattr(b.contacts, f.name))
+        for f in dataclasses.fields(Contacts)
+    )
+    return (
+        contacts
+        and a.state.sha256() == b.state.sha256()
+        and a.events == b.events
+        and np.array_equal(a.cameras.T_world_camera, b.cameras.T_world_camera)
+        and np.array_equal(a.cameras.fov_y, b.cameras.fov_y)
+        and np.array_equal(a.lights.sun_direction, b.lights.sun_direction)
+        and np.array_equal(a.lights.sun_color, b.lights.sun_color)
+    )
+
+
+def go(world, first, last, push=1.0) -> WorldLog:
+    """Control periods first .. last - 1."""
+    return WorldLog.concatenate(
+        [world.advance((push, 0.0), 4 * (i + 1), EVERY) for i in range(first, last)]
+    )
+
+
+def test_a_worker_world_equals_the_local_one():
+    spec = beam_domino(0.0)
+    local = WorldLog.concatenate(drive(LocalWorld(spec, events=True), seconds=2.5))
+    world = WorkerWorld(spec, events=True)
+    assert same(WorldLog.concatenate(drive(world, seconds=2.5)), local)
+    assert world.substep == 600
+    assert len(local.events) > 3
+    # Again from state 0.
+    assert same(WorldLog.concatenate(drive(world, seconds=0.5)), local_part(local, 0.5))
+    world.close()
+
+
+def local_part(log: WorldLog, seconds: float) -> WorldLog:
+    rows = round(seconds * 240) + 1
+    c = log.contacts
+    keep = c.substep < rows - 1
+    part = log.rows(slice(0, rows))
+    return dataclasses.replace(
+        part,
+        contacts=Contacts(*(getattr(c, f.name)[keep] for f in dataclasses.fields(Contacts))),
+        events=tuple(e for e in log.events if e.detected_at <= seconds),
+    )
+
+
+def test_forks_continue_to_the_bit_as_a_replay_does():
+    spec = beam_domino(0.0)
+    world = open_world(spec, events=True, branching=True)
+    world.reset()
+    go(world, 0, 88)  # just before the impact at 1.5 s
+    forks = world.fork(3)
+    assert all(f.substep == 352 for f in forks)
+    pushes = (1.0, 0.0, -1.0)
+    branches = [go(f, 88, 140, push) for f, push in zip(forks, pushes, strict=True)]
+    assert len({b.state.sha256() for b in branches}) == 3
+    for branch, push in zip(branches, pushes, strict=True):
+        replay = LocalWorld(spec, events=True)
+        replay.reset()
+        go(replay, 0, 88)
+        assert same(go(replay, 88, 140, push), branch)
+    # The world itself was not disturbed, and a fork forks.
+    assert same(go(world, 88, 140), branches[0])
+    grandchild = forks[2].fork(1)[0]
+    world.close()
+    assert same(go(grandchild, 140, 150), go(forks[2], 140, 150))
+    for fork in (*forks, grandchild):
+        fork.close()
+
+
+def test_a_fork_takes_milliseconds():
+    world = WorkerWorld(beam_domino(0.0))
+    world.reset()
+    go(world, 0, 10)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        forks = world.fork(2)
+        times.append((time.perf_counter() - begin) / 2)
+        for fork in forks:
+            fork.close()
+    # A replay of this stretch costs ten times as much; generous for a busy machine.
+    assert sorted(times)[2] < 0.05
+    world.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(pids, seconds=10.0):
+    end = time.monotonic() + seconds
+    while any(alive(p) for p in pids) and time.monotonic() < end:
+        time.sleep(0.02)
+    return [p for p in pids if alive(p)]
+
+
+def test_closed_worlds_leave_no_process():
+    world = WorkerWorld(beam_domino(0.0))
+    world.reset()
+    forks = world.fork(3)
+    pids = [world.pid, *(f.pid for f in forks)]
+    world.close()
+    assert all(alive(p) for p in pids[1:])
+    go(forks[0], 0, 2)
+    for fork in forks:
+        fork.close()
+    assert wait_until_gone(pids) == []
+
+
+_OWNER = """
+import sys, time
+sys.path.insert(0, {here!r})
+from physics_scenes import beam_domino
+from wmeval.sim.world import WorkerWorld
+world = WorkerWorld(beam_domino(0.0))
+world.reset()
+forks = world.fork(3)
+print(world.pid, *(f.pid for f in forks), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_killed_owner_leaves_no_process():
+    script = _OWNER.format(here=str(Path(__file__).parent))
+    owner = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    pids = [int(p) for p in owner.stdout.readline().split()]
+    assert len(pids) == 4
+    assert all(alive(p) for p in pids)
+    owner.kill()
+    owner.communicate()
+    assert wait_until_gone(pids) == []
+
+
+def test_a_killed_worker_costs_one_clear_error():
+    world = WorkerWorld(beam_domino(0.0))
+    world.reset()
+    fork = world.fork(1)[0]
+    os.kill(world.pid, signal.SIGKILL)
+    with pytest.raises(WorkerError, match=r"SIGKILL.*during 'advance'"):
+        world.advance((0.0, 0.0), 4, EVERY)
+    with pytest.raises(WorkerError, match="is gone"):
+        world.reset()
+    assert len(fork.advance((0.0, 0.0), 4, EVERY)) == 4
+    fork.close()
+    world.close()
+
+
+def test_user_faults_cross_the_boundary_as_user_faults():
+    lost = DriverSpec(kind="force", params={"body": "x", "axes": [[1, 0, 0]], "newtons": 1.0})
+    ball = body("ball", Sphere(radius=0.2))
+    world = WorkerWorld(world_spec(ball, drivers=(lost,)))
+    with pytest.raises(UserError, match="no body 'x'; there are ball"):
+        world.reset()
+    world.close()
+    with pytest.raises(UserError, match="no driver 'wind'"):
+        WorkerWorld(world_spec(ball, drivers=(DriverSpec(kind="wind"),)))
+    local = LocalWorld(world_spec(ball))
+    with pytest.raises(UserError, match="branching=True"):
+        local.fork(2)
+    with pytest.raises(UserError, match="at least one"):
+        world.fork(0)
+
+
+def test_specification_and_log_cross_exactly():
+    mesh = MeshData(
+        np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], np.float32) / 3,
+        np.array([(0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 2, 3)], np.uint32),
+        np.zeros((4, 3), np.float32),
+        np.zeros((4, 2), np.float32),
+    )
+    base = beam_domino(0.1 + 0.2)
+    key = mesh.content_hash()
+    part = body("part", Mesh(sha256=key), motion="static", position=(1 / 3, 0, 0))
+    scene = base.scene.model_copy(update={"bodies": (*base.scene.bodies, part)})
+    spec = dataclasses.replace(base, scene=scene, meshes={key: mesh})
+    back = unpack_spec(*pack_spec(spec))
+    assert back.scene == spec.scene
+    assert back.scene.content_hash() == spec.scene.content_hash()
+    assert {k: m.content_hash() for k, m in back.meshes.items()} == {key: key}
+    assert (back.drivers, back.clock, back.rules) == (spec.drivers, spec.clock, spec.rules)
+    assert (back.engine, back.config) == (spec.engine, spec.config)
+    log = WorldLog.concatenate(drive(LocalWorld(spec, events=True), seconds=0.2))
+    assert log.events[0].value != log.events[0].value
+    assert same(unpack_log(*pack_log(log)), log)
+
+
+def test_worker_worlds_cast_rays():
+    world = WorkerWorld(beam_domino(0.0))
+    world.reset()
+    bodies, points = world.raycast(np.array([[0, -20, 0.5]]), np.array([[0, 20, 0.5]]))
+    assert world.spec.scene.bodies[bodies[0]].name == "ball"
+    assert np.abs(points[0] - [0, -6.5, 0.5]).max() < 1e-3
+    world.close()
