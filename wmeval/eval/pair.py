@@ -541,17 +541,13 @@ def exact_flows(
     from wmeval.sim.render import labels
 
     camera = env.camera_index(view)
-    drawn: dict[int, Any] = {}
+    instance = labels.instances(env.scene)
     out = []
     for a, b in pairs:
-        for k in (a, b):
-            if k not in drawn:
-                drawn[k] = env.draw(
-                    ("depth", "ids"), width=size[0], height=size[1], view=view, log=log, row=k
-                )
+        drawn = env.draw(("depth", "ids"), width=size[0], height=size[1], view=view, log=log, row=a)
         first, second = (render_state(log, k, env.scene, camera) for k in (a, b))
-        out.append(np.asarray(labels.flow(env.scene, drawn[a], first, second), np.float32))
-        drawn = {k: v for k, v in drawn.items() if k >= b}
+        field = labels.flow(drawn["depth"], drawn["ids"], first, second, instance)
+        out.append(np.asarray(field, np.float32))
     return tuple(out)
 
 
@@ -681,7 +677,7 @@ def _row(key: tuple[str, str, str], cases: Sequence[CaseRecord]) -> Row:
     return Row(
         metric=metric,
         subject=subject,
-        source=source,  # type: ignore[arg-type]
+        source=source,
         title=card.title,
         dimension=card.dimension,
         unit=card.unit,

@@ -525,14 +525,13 @@ def render(results: PairResults, root: Path) -> str:
         number=number, span=_span, tone=tone, status_text=status_text, arrows=_ARROWS,
         metrics=METRICS, needs_weights=NEEDS_WEIGHTS, dimension_titles=DIMENSION_TITLES,
     )  # fmt: skip
-    main = set(main_rows(results))
     dimensions = list(dict.fromkeys(r.dimension for r in results.rows))
     return environment.from_string(template).render(
         r=results,
         player=player,
         headlines=headlines(results),
         groups=[(d, [x for x in results.rows if x.dimension == d]) for d in dimensions],
-        main={x.key for x in main},
+        main={x.key for x in main_rows(results)},
         shown=[_shown(c, root, player) for c in results.cases[:MAXIMUM_CASES]],
         hidden=max(0, len(results.cases) - MAXIMUM_CASES),
         colours={"reference": REFERENCE_COLOUR, "candidate": CANDIDATE_COLOUR},
