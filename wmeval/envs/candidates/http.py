@@ -12,8 +12,8 @@ that the bytes after the newline are one zlib stream; requests are never compres
   controls). Replies the frames, one array per item.
 - ``POST /v1/close``: header ``id``, ``items`` (session). Replies ``{}``.
 
-``controls`` holds one control per block: a list of numbers, ``{"held": [...], "pressed": [...]}``, a
-4x4 pose, or text. ``first`` is the index of the first frame wanted. A request that may have been
+``controls`` holds one control per block: a list of numbers, ``{"held": [...], "pressed": [...]}``,
+a 4x4 pose, or text. ``first`` is the index of the first frame wanted. A request that may have been
 lost is sent again with the same ``id``; the server answers it from its memory and does not advance
 twice. A failure is any status from 400 on, with ``{"error": "..."}``.
 """
@@ -25,6 +25,7 @@ import ipaddress
 import json
 import math
 import os
+import socket
 import ssl
 import threading
 import time
@@ -194,18 +195,22 @@ class Client:
                 self._host, self._port, timeout=max(left, 0.001)
             )
         late = threading.Event()
+        sockets: list[socket.socket] = []
 
         def cut() -> None:
             # A socket's own time-out restarts with every byte; a slow drip must end too.
             late.set()
-            if connection.sock is not None:
+            for open_socket in sockets:
                 with suppress(OSError):
-                    connection.sock.shutdown(2)
+                    open_socket.shutdown(socket.SHUT_RDWR)
 
         timer = threading.Timer(max(left, 0.001), cut)
         timer.daemon = True
         timer.start()
         try:
+            connection.connect()
+            # The connection forgets its socket once the reply begins; `cut` needs it to the end.
+            sockets.append(connection.sock)
             kind = {"Content-Type": "application/x-wmeval"} if body else {}
             connection.request(method, self._path + path, body or None, {**self._headers, **kind})
             response = connection.getresponse()
