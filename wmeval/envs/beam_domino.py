@@ -9,7 +9,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.conventions import unity_camera_euler_degrees, unity_euler_degrees_of
+from wmeval.conventions import (
+    unity_camera_euler_degrees,
+    unity_euler_degrees_of,
+)
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.parts import ball, block, material, unit, yaw
 from wmeval.errors import UserError
@@ -35,7 +38,7 @@ CAMERA_OFFSET: Vec3 = (0.0, -12.0, 6.0)
 """Unity (0, 6, -12) in the world frame [m] (paper, Unity Scenes, BeamDomino)."""
 CAMERA_RATE_PER_S = 8.0
 FALL_DEG = 30.0
-CONTACT_GAP_M = 0.01
+DROP_M, LANDING_GAP_M = 0.1, 0.01
 
 START_BANDS = {"canonical": (-0.25, 0.25), "glancing": (0.42, 0.70), "direct_strike": (0.82, 1.5)}
 """Where the ball's x0 [m] is drawn from: the class is the same at dt, dt/2 and dt/4 throughout."""
@@ -102,7 +105,7 @@ class BeamDomino(WorldEnv):
     | 6-8 | floor ball angular velocity | rad/s | +-400 |
     | 9-11 | roof ball position | m | +-200 |
     | 12-14 | roof ball linear velocity | m/s | +-100 |
-    | 15 | roof ball airborne: more than 1 cm clear of slab and floor | flag | 0, 1 |
+    | 15 | roof ball airborne: over 0.1 m below its place, not yet at the floor | flag | 0, 1 |
     | 16 + 2 i | domino i, angle between its own and the vertical axis | deg | 0 ... 180 |
     | 17 + 2 i | domino i has been tilted by 30 deg or more at a control step | flag | 0, 1 |
     | 56 | fraction of dominoes fallen | 1 | 0 ... 1 |
@@ -143,7 +146,7 @@ class BeamDomino(WorldEnv):
     | name | values | meaning |
     |---|---|---|
     | `shape` | canonical (default), glancing, direct_strike | band from which x0 is drawn |
-    | `x0` | -5 ... 5 [m] | the ball's start itself, instead of `shape` |
+    | `x0` | -5 ... 5 [m] | the ball's start itself; goes before `shape` |
     | `intervention` | none (default), no_roof_ball, slab_pinned | a cause taken away |
     | `view`, `camera`, `seed_space` | | see `WorldEnv.reset` |
 
@@ -165,11 +168,11 @@ class BeamDomino(WorldEnv):
     PLAYER = "floor_ball"
     OPTIONS = {  # noqa: RUF012
         "shape": f"{', '.join(START_BANDS)}: band of the ball's start",
-        "x0": "the ball's start itself [m], instead of shape",
+        "x0": "the ball's start itself [m]; goes before shape",
         "intervention": f"{', '.join(INTERVENTIONS)}: a cause taken away",
     }
     REWARDS = {"dominoes_fallen": "fraction of the row that fell in this step"}  # noqa: RUF012
-    _MEMORY = ("_fallen", "_fallen_count", "_fallen_before", "_first_fall")
+    _MEMORY = ("_landed", "_fallen", "_fallen_count", "_fallen_before", "_first_fall")
 
     def __init__(self, **common: Unpack[EnvOptions]) -> None:
         super().__init__(**common)
@@ -202,6 +205,7 @@ class BeamDomino(WorldEnv):
         places += [(3 * body, 64 + 7 * i) for i, body in enumerate(self._held)]
         self._from = np.concatenate([start + swap for start, _ in places])
         self._to = np.concatenate([start + np.arange(3) for _, start in places])
+        self._landed = False
         self._euler: list[tuple[float, float, float] | None] = [None] * len(self._held)
         self._fallen = np.zeros(DOMINOES, bool)
         self._fallen_count = self._fallen_before = 0
@@ -215,7 +219,7 @@ class BeamDomino(WorldEnv):
         flat = np.concatenate((position, state.linear_velocity[-1], state.angular_velocity[-1]))
         out[self._to] = flat.ravel().take(self._from)
         out[6:9] *= -1.0  # an axial vector: det P = -1
-        out[15] = airborne(position[self._roof], position[self._slab], quaternion[self._slab])
+        out[15] = self._airborne(position)
         q = quaternion[self._row_of_dominoes, 1:3]
         tilt = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (q * q).sum(axis=1), -1.0, 1.0)))
         self._fallen |= tilt >= FALL_DEG
@@ -242,37 +246,16 @@ class BeamDomino(WorldEnv):
             out[70 + 7 * i] = held
         return out.astype(np.float32)
 
+    def _airborne(self, position: NDArray[np.float64]) -> bool:
+        # The slab drops away at nearly g, so that a flag of contact would flicker all the way down.
+        if self._landed:
+            return False
+        z = position[self._roof, 2]
+        self._landed = bool(z - ROOF_RADIUS <= LANDING_GAP_M)
+        return not self._landed and bool(z < ROOF_CENTER[2] - DROP_M)
+
     def _reward(self, name: str) -> float:
         return (self._fallen_count - self._fallen_before) / DOMINOES
-
-
-def airborne(
-    roof_ball: NDArray[np.float64], slab: NDArray[np.float64], q: NDArray[np.float64]
-) -> bool:
-    """Whether the roof ball is more than 1 cm clear of the slab and of the floor.
-
-    A statement about geometry alone, so that it is known at every information level and of any
-    engine's states.
-
-    Args:
-        roof_ball: centre of the roof ball (3,) [m].
-        slab: centre of the slab (3,) [m].
-        q: rotation of the slab, wxyz (4,).
-    """
-    x, y, z = roof_ball.tolist()
-    if z - ROOF_RADIUS <= CONTACT_GAP_M:
-        return False
-    sx, sy, sz = slab.tolist()
-    w, i, j, k = q.tolist()
-    dx, dy, dz = x - sx, y - sy, z - sz
-    # Rows of the transposed rotation matrix: the ball's centre in the slab's frame.
-    local = (
-        (1 - 2 * (j * j + k * k)) * dx + 2 * (i * j + w * k) * dy + 2 * (i * k - w * j) * dz,
-        2 * (i * j - w * k) * dx + (1 - 2 * (i * i + k * k)) * dy + 2 * (j * k + w * i) * dz,
-        2 * (i * k + w * j) * dx + 2 * (j * k - w * i) * dy + (1 - 2 * (i * i + j * j)) * dz,
-    )
-    outside = [max(abs(c) - h, 0.0) for c, h in zip(local, SLAB_HALF, strict=True)]
-    return math.hypot(*outside) > ROOF_RADIUS + CONTACT_GAP_M
 
 
 def domino_poses() -> tuple[tuple[float, float, float], ...]:
@@ -409,8 +392,6 @@ def compose(x0: float, intervention: str = "none") -> Composition:
 
 def _start(rng: np.random.Generator, options: Mapping[str, Any]) -> float:
     if "x0" in options:
-        if "shape" in options:
-            raise UserError("BeamDomino: options shape and x0 exclude each other: give one")
         x0 = options["x0"]
         if isinstance(x0, bool) or not isinstance(x0, int | float) or not abs(x0) <= X0_LIMIT_M:
             raise UserError(f"BeamDomino: option x0 = {x0!r}: give metres in [-5, 5]")

@@ -1,0 +1,424 @@
+"""Every environment keeps Gymnasium's contract, refuses bad input and says what mends it."""
+
+import subprocess
+import sys
+import warnings
+from fractions import Fraction
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import wmeval
+from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
+from wmeval.envs.base import Snapshot
+from wmeval.errors import UserError
+
+IDS = tuple(ENVIRONMENTS)
+PUSH = np.array([0.6, -0.3], np.float32)
+
+
+def make(env_id, **kwargs):
+    return environment_class(env_id)(**kwargs)
+
+
+@pytest.fixture(scope="module")
+def ball_roller():
+    env = make("BallRoller")
+    yield env
+    env.close()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("env_id", IDS)
+def test_gymnasiums_checker_has_no_complaint(env_id):
+    env = gym.make(env_id, render_mode="rgb_array", width=64, height=48)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_spaces_are_the_papers(env_id):
+    row = ENVIRONMENTS[env_id]
+    env = make(env_id)
+    assert env.action_space == gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
+    space = env.observation_space
+    assert space.shape == (row.observation,)
+    assert space.dtype == np.float32
+    assert np.isfinite(space.low).all()
+    assert np.isfinite(space.high).all()
+    assert env.metadata["render_fps"] == 60.0
+    assert env.channels == row.channels
+
+
+def test_both_names_make_the_same_environment():
+    plain = gym.make("WMEval/BeamDomino-v0")
+    by_module = gym.make("wmeval:WMEval/BeamDomino-v0")
+    assert type(plain.unwrapped) is type(by_module.unwrapped)
+    assert wmeval.__version__
+    assert environment_row("BeamDomino") is environment_row("WMEval/BeamDomino-v0")
+
+
+def test_sync_vector_equals_single_episodes():
+    vector = gym.make_vec("WMEval/BallRoller-v0", num_envs=2, vectorization_mode="sync")
+    observations, _ = vector.reset(seed=[3, 4])
+    for _ in range(5):
+        observations, rewards, terminated, truncated, _ = vector.step(np.stack([PUSH, -PUSH]))
+    assert observations.shape == (2, 48)
+    assert not rewards.any()
+    assert not (terminated | truncated).any()
+    for i, seed in enumerate((3, 4)):
+        env = make("BallRoller")
+        env.reset(seed=seed)
+        for _ in range(5):
+            single = env.step(PUSH if i == 0 else -PUSH)[0]
+        np.testing.assert_array_equal(observations[i], single)
+        env.close()
+    vector.close()
+
+
+_ASYNC = """
+import gymnasium as gym, numpy as np, wmeval
+if __name__ == "__main__":
+    env = gym.make_vec("WMEval/BeamDomino-v0", num_envs=2, vectorization_mode="async",
+                       vector_kwargs={"context": "spawn"}, info_level="state")
+    observation, info = env.reset(seed=[0, 0])
+    for _ in range(3):
+        observation, *_, info = env.step(np.full((2, 2), 0.5, np.float32))
+    assert observation.shape == (2, 92) and (observation[0] == observation[1]).all()
+    assert info["time"].tolist() == [0.05, 0.05]
+    env.close()
+"""
+
+
+def test_async_vector_by_spawn(tmp_path):
+    script = tmp_path / "vector.py"
+    script.write_text(_ASYNC)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+# --- episodes -----------------------------------------------------------------------------------
+
+
+def test_episode_is_truncated_by_steps_and_then_refuses_to_go_on():
+    env = make("BallRoller", max_steps=3)
+    env.reset(seed=0)
+    flags = [env.step(PUSH)[2:4] for _ in range(3)]
+    assert flags == [(False, False), (False, False), (False, True)]
+    with pytest.raises(UserError, match="episode is over: call reset"):
+        env.step(PUSH)
+    env.close()
+
+
+def test_falling_off_the_floor_terminates():
+    env = make("BeamDomino", info_level="state")
+    env.reset(seed=0, options={"x0": 5.0})
+    right = np.array([0.0, 1.0], np.float32)
+    for _ in range(480):
+        _, _, terminated, truncated, info = env.step(right)
+        if terminated:
+            break
+    assert terminated
+    assert not truncated
+    assert env.log.state.position[-1, env.scene.index("floor_ball"), 2] < -2.0
+    assert info["shape"] == "none"
+    env.close()
+
+
+def test_drawn_seeds_follow_from_the_first_and_are_reported():
+    env, other = make("BeamDomino"), make("BeamDomino")
+    env.reset(seed=5)
+    first = env.reset()[0]
+    other.reset(seed=5)
+    np.testing.assert_array_equal(first, other.reset()[0])
+    again = make("BeamDomino").reset(seed=env.seed)[0]
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, env.reset()[0])
+
+
+def test_training_and_evaluation_seeds_never_share_a_scene():
+    env = make("BallRoller")
+    training = env.reset(seed=1)[0]
+    evaluation = env.reset(seed=1, options={"seed_space": "evaluation"})[0]
+    assert not np.array_equal(training, evaluation)
+    env.close()
+
+
+def test_clock_follows_the_arguments():
+    env = make("BallRoller", dt="1/480", control_period="1/30")
+    env.reset(seed=0)
+    env.step(PUSH)
+    assert env.log.state.substep[-1] == 16
+    assert env.log.state.times[-1] == 1 / 30
+    assert env.max_steps == 240
+    assert env.time == Fraction(1, 30)
+    env.close()
+
+
+# --- information --------------------------------------------------------------------------------
+
+
+def test_information_levels_say_more_and_change_nothing():
+    seen = {}
+    for level in ("none", "state", "full"):
+        env = make("BeamDomino", info_level=level, max_steps=150)
+        env.reset(seed=2)
+        infos = [env.step(np.array([1, 0], np.float32))[4] for _ in range(150)]
+        seen[level] = infos, env.log.state.sha256()
+        env.close()
+    assert len({digest for _, digest in seen.values()}) == 1
+    assert not any(seen["none"][0])
+    last = seen["state"][0][-1]
+    assert last["shape"] == "canonical"
+    kinds = {e.kind for info in seen["state"][0] for e in info["events"]}
+    assert {"impact", "contact"} <= kinds
+    assert last["state"]["floor_ball"]["position"].shape == (3,)
+    assert last["time"] == 2.5
+    full = seen["full"][0][-1]
+    assert full["contacts"].normal_impulse.sum() > 0
+    assert full["cameras"].T_world_camera.shape == (1, 3, 4, 4)
+    assert full["lights"].sun_direction.shape == (1, 3)
+    np.testing.assert_array_equal(
+        full["state"]["slab"]["quaternion_wxyz"], last["state"]["slab"]["quaternion_wxyz"]
+    )
+
+
+def test_reward_is_zero_unless_named():
+    env = make("BeamDomino", reward="dominoes_fallen")
+    plain = make("BeamDomino")
+    push, rest = np.array([1, 0], np.float32), np.zeros(2, np.float32)
+    totals = [0.0, 0.0]
+    for i, one in enumerate((env, plain)):
+        one.reset(seed=0, options={"shape": "direct_strike"})
+        for k in range(480):
+            observation, reward, *_ = one.step(push if k < 180 else rest)
+            totals[i] += reward
+        one.close()
+    assert totals[0] == pytest.approx(float(observation[56]))
+    assert totals == [pytest.approx(1.0), 0.0]
+
+
+@pytest.mark.parametrize("name", ["BallRoller", "MirrorRollingBall"])
+def test_displaced_balls_are_rewarded_once(name):
+    env = make(name, reward="balls_displaced")
+    env.reset(seed=0)
+    start = env.log.state.position[0].copy()
+    aim = np.array([0.67, 0.74] if name == "BallRoller" else [0.41, 0.91], np.float32)
+    total = sum(env.step(aim)[1] for _ in range(300))
+    moved = np.linalg.norm(env.log.state.position[-1] - start, axis=1) > 0.25
+    balls = list(env.scene.indices("ball"))
+    assert total > 0
+    assert total == pytest.approx(moved[balls].mean())
+    env.close()
+
+
+# --- snapshots and branches ---------------------------------------------------------------------
+
+
+def test_snapshot_replays_to_the_same_bits():
+    env = make("BeamDomino", info_level="state")
+    env.reset(seed=1)
+    for _ in range(100):
+        env.step(np.array([1, 0.1], np.float32))
+    snapshot = Snapshot.model_validate_json(env.get_state().model_dump_json())
+    there = env.log.state.sha256()
+    after = env.step(PUSH)[0]
+    other = make("BeamDomino", info_level="state")
+    observation, info = other.set_state(snapshot)
+    assert other.log.state.sha256() == there
+    assert info["time"] == 100 / 60
+    assert other.events == tuple(e for e in env.events if e.detected_at <= 100 / 60)
+    np.testing.assert_array_equal(other.step(PUSH)[0], after)
+    assert observation.shape == (92,)
+    env.close()
+    other.close()
+
+
+@pytest.mark.parametrize("branching", [False, True])
+def test_branches_continue_from_here_and_are_independent(branching):
+    env = make("BeamDomino", branching=branching, info_level="state", reward="dominoes_fallen")
+    env.reset(seed=0, options={"shape": "direct_strike"})
+    push = np.array([1, 0], np.float32)
+    for _ in range(110):
+        env.step(push)
+    events = env.events
+    one, two = env.branch(2)
+    assert one.time == two.time == env.time
+    results = [[e.step(a) for _ in range(8)] for e, a in ((env, push), (one, push), (two, -push))]
+    for mine, theirs in zip(results[0], results[1], strict=True):
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        assert mine[1] == theirs[1]
+        assert mine[4]["events"] == theirs[4]["events"]
+    assert env.log.state.sha256() == one.log.state.sha256()
+    assert env.log.state.sha256() != two.log.state.sha256()
+    assert env.events[: len(events)] == one.events[: len(events)] == events
+    assert one.events == env.events
+    np.testing.assert_array_equal(one.actions, env.actions)
+    env.close()
+    (deeper,) = one.branch(1)
+    np.testing.assert_array_equal(deeper.step(push)[0], one.step(push)[0])
+    for e in (one, two, deeper):
+        e.close()
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (np.zeros(3, np.float32), r"shape \(3,\): give shape \(2,\)"),
+        (np.zeros((1, 2), np.float32), r"shape \(1, 2\)"),
+        (0.5, r"shape \(\)"),
+        (np.array([np.nan, 0], np.float32), r"force_x = nan is not in \[-1, 1\]"),
+        (np.array([0, np.inf], np.float32), r"force_z = inf"),
+        (np.array([0, 1.001], np.float32), r"force_z = 1.00\d* is not in \[-1, 1\]: scale or clip"),
+        (np.array(["a", "b"]), "give float32"),
+        (np.array([True, False]), "type bool"),
+        (np.array([1j, 0]), "type complex"),
+        ([[0], [0, 1]], "is no array"),
+        (None, "type object"),
+    ],
+)
+def test_bad_actions_are_refused_and_cost_nothing(ball_roller, action, message):
+    ball_roller.reset(seed=0)
+    with pytest.raises(UserError, match=message):
+        ball_roller.step(action)
+    assert len(ball_roller.actions) == 0
+    ball_roller.step(PUSH)
+
+
+@pytest.mark.parametrize("action", [[1, 0], np.array([1, 0]), np.array([1.0, 0.0])])
+def test_any_real_numbers_in_range_are_an_action(ball_roller, action):
+    ball_roller.reset(seed=0)
+    ball_roller.step(action)
+    assert ball_roller.actions.tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "message"),
+    [
+        ("BeamDomino", {"engine": "nope"}, "unknown engine 'nope': choose from .*bullet"),
+        ("BeamDomino", {"renderer": "nope"}, "unknown renderer 'nope': choose from .*raster"),
+        ("BeamDomino", {"reward": "nope"}, "unknown reward 'nope': choose from dominoes_fallen"),
+        ("BeamDomino", {"info_level": "all"}, "unknown info_level 'all': choose from none, state"),
+        ("BeamDomino", {"render_mode": "human"}, "choose from rgb_array"),
+        ("BeamDomino", {"dt": "1/250"}, "does not divide the control period"),
+        ("BeamDomino", {"dt": "abc"}, "not an exact number"),
+        ("BeamDomino", {"max_steps": 0}, "at least 1"),
+        ("BeamDomino", {"width": 8}, "width = 8"),
+        ("BeamDomino", {"perturb": "colour=2"}, "no perturbation 'colour'"),
+        ("BeamDomino", {"perturb": "delay=0.02"}, "not a whole number of control periods"),
+        ("MirrorRollingBall", {"ball_count": 11}, "choose from 10, 20, 30, 48"),
+    ],
+)
+def test_bad_arguments_are_refused_when_it_is_made(env_id, kwargs, message):
+    with pytest.raises(UserError, match=message):
+        make(env_id, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "options", "message"),
+    [
+        ("BallRoller", {"nope": 1}, "unknown option 'nope': choose from view, camera"),
+        ("BallRoller", {"view": "side"}, "unknown option view 'side': choose from follow, static"),
+        ("BallRoller", {"seed_space": "test"}, "choose from training, evaluation"),
+        ("BallRoller", {"camera": {"position": [0, 0]}}, "option camera: give"),
+        ("BallRoller", {"camera": 3}, "option camera: give"),
+        ("BeamDomino", {"shape": "round"}, "choose from canonical, glancing, direct_strike"),
+        ("BeamDomino", {"x0": 7.0}, r"give metres in \[-5, 5\]"),
+        ("BeamDomino", {"x0": float("nan")}, "give metres"),
+        ("BeamDomino", {"x0": "left"}, "give metres"),
+        ("BeamDomino", {"intervention": "magic"}, "choose from none, no_roof_ball, slab_pinned"),
+    ],
+)
+def test_bad_options_are_refused_at_reset(env_id, options, message):
+    env = make(env_id)
+    with pytest.raises(UserError, match=message):
+        env.reset(seed=0, options=options)
+
+
+def test_unknown_environment_names_the_known_ones():
+    with pytest.raises(UserError, match="choose from WMEval/BallRoller-v0, WMEval/BeamDomino-v0"):
+        environment_class("WMEval/Nope-v0")
+
+
+def test_stepping_before_reset_is_refused():
+    env = make("BallRoller")
+    for call in (lambda: env.step(PUSH), env.get_state, lambda: env.branch(1), lambda: env.log):
+        with pytest.raises(UserError, match=r"reset\(\)"):
+            call()
+
+
+def test_snapshot_that_is_too_long_is_refused(ball_roller):
+    short = make("BallRoller", max_steps=1)
+    with pytest.raises(UserError, match="larger max_steps"):
+        short.set_state(Snapshot(seed=0, options={}, actions=((0.0, 0.0),) * 2))
+
+
+# --- perturbed worlds ---------------------------------------------------------------------------
+
+
+def test_perturbed_actions_are_the_perturbations_own():
+    env = make("BallRoller", perturb="gain=0.5,delay=0.05")
+    same = make("BallRoller")
+    actions = np.random.default_rng(0).uniform(-1, 1, (12, 2)).astype(np.float32)
+    driven = env.perturb.actions(actions, env.clock.control_period).astype(np.float32)
+    env.reset(seed=0)
+    same.reset(seed=0)
+    for given, arrived in zip(actions, driven, strict=True):
+        env.step(given)
+        same.step(arrived)
+    assert env.log.state.sha256() == same.log.state.sha256()
+    np.testing.assert_array_equal(env.actions, actions.astype(float))
+    assert type(env)(**env.settings).perturb == env.perturb
+    env.close()
+    same.close()
+
+
+# --- pictures -----------------------------------------------------------------------------------
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_view_shows_the_player(env_id):
+    env = make(env_id, width=160, height=88)
+    env.reset(seed=0)
+    player = env.scene.bodies[env.scene.index(env.PLAYER)].instance
+    for view in ("follow", "static", "top"):
+        layers = env.draw(("rgb", "ids", "depth"), view=view)
+        assert layers["rgb"].shape == (88, 160, 3)
+        assert layers["rgb"].std() > 10
+        seen = layers["ids"] == player
+        assert seen.any(), view
+        assert np.isfinite(layers["depth"][seen]).all()
+    env.close()
+
+
+@pytest.mark.gl
+def test_pictures_of_logged_rows_custom_cameras_and_branches():
+    env = make("BallRoller", width=96, height=64, render_mode="rgb_array")
+    camera = {"position": [0, -9, 5], "target": [0, 0, 0], "fov_y_deg": 50}
+    env.reset(seed=0, options={"camera": camera})
+    assert env.view == "custom"
+    first = env.render()
+    log = env.log
+    for _ in range(60):
+        env.step(np.array([1, 1], np.float32))
+    assert not np.array_equal(env.render(), first)
+    np.testing.assert_array_equal(env.draw("rgb", log=log, row=0)["rgb"], first)
+    (branch,) = env.branch(1)
+    picture = env.render()
+    env.close()
+    np.testing.assert_array_equal(branch.render(), picture)
+    branch.close()
+    with pytest.raises(UserError, match="unknown layer"):
+        branch.draw("colour")
+    with pytest.raises(UserError, match="not of one instant"):
+        branch.draw("flow")

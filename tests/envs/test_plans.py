@@ -1,0 +1,87 @@
+"""Plan cards: complete, readable, and they do what they say."""
+
+import numpy as np
+import pytest
+
+from wmeval.clock import exact
+from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
+from wmeval.envs.plans import load_plan, plans_of
+from wmeval.envs.record import record
+from wmeval.errors import UserError
+
+DIRECTIONS = {"forward": (1, 1), "back": (1, -1), "left": (0, -1), "right": (0, 1)}
+"""World axis (x right, y forward) and sign."""
+ALL = [(env_id, name) for env_id in ENVIRONMENTS for name in plans_of(env_id)]
+
+
+def play(env_id, name, seed):
+    env = environment_class(env_id)()
+    rollout = record(env, plan=load_plan(env_id, name), seed=seed)
+    env.close()
+    return rollout
+
+
+def test_every_scene_has_its_plans():
+    for env_id in ENVIRONMENTS:
+        assert set(DIRECTIONS) <= set(plans_of(env_id))
+    for env_id in ("BallRoller", "MirrorRollingBall"):
+        assert "collision" in plans_of(env_id)
+    assert {"canonical", "glancing", "direct_strike"} <= set(plans_of("BeamDomino"))
+
+
+def test_every_dimension_of_a_scene_has_a_plan():
+    for env_id, row in ENVIRONMENTS.items():
+        served = {d for name in plans_of(env_id) for d in load_plan(env_id, name).dimensions}
+        assert set(row.dimensions) <= served, env_id
+
+
+@pytest.mark.parametrize(("env_id", "name"), ALL)
+def test_card_is_whole(env_id, name):
+    plan, row = load_plan(env_id, name), environment_row(env_id)
+    actions = plan.actions(row.channels, row.control_period)
+    assert len(actions) == exact(plan.duration) * 60 <= row.max_steps
+    assert np.abs(actions).max() > 0.5
+    assert len(plan.prompt.split()) > 60
+    assert len(plan.negative_prompt.split()) > 10
+    assert plan.doc.endswith((".", "?"))
+    assert plan.prompt.count("  ") == 0
+
+
+@pytest.mark.parametrize("env_id", list(ENVIRONMENTS))
+@pytest.mark.parametrize("name", list(DIRECTIONS))
+def test_directions_move_the_player_alone(env_id, name):
+    axis, sign = DIRECTIONS[name]
+    rollout = play(env_id, name, seed=11)
+    state = rollout.log.state
+    player = rollout.scene.indices("player")[0]
+    path = state.position[:, player] - state.position[0, player]
+    assert sign * path[-1, axis] > 4.0
+    assert abs(path[-1, 1 - axis]) < 0.01
+    assert (np.diff(sign * path[8:, axis]) > 0).all()
+    others = [i for i in range(len(rollout.scene.bodies)) if i != player]
+    moved = np.abs(state.position[:, others] - state.position[0, others]).max()
+    assert moved < 0.005
+
+
+@pytest.mark.parametrize("env_id", ["BallRoller", "MirrorRollingBall"])
+def test_collision_plans_collide(env_id):
+    for seed in range(3):
+        rollout = play(env_id, "collision", seed)
+        hits = [
+            e
+            for e in rollout.log.events
+            if e.kind == "contact" and "player" in (e.body_a, e.body_b)
+        ]
+        assert 1.0 < hits[0].time < 3.5
+        other = hits[0].body_b if hits[0].body_a == "player" else hits[0].body_a
+        body = rollout.scene.index(other)
+        row = rollout.log.state.row_of_substep(round(hits[0].time * 240))
+        before, after = rollout.log.state.position[[row - 1, -1], body]
+        assert np.linalg.norm(after - before) > 0.5
+
+
+def test_unknown_plan_names_the_known_ones():
+    with pytest.raises(UserError, match="has no plan 'jump': choose from back, canonical"):
+        load_plan("BeamDomino", "jump")
+    with pytest.raises(UserError, match=r"has no plan '\.\./ball_roller/left'"):
+        load_plan("BeamDomino", "../ball_roller/left")
