@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,14 @@ Vec = tuple[float, float, float]
 Pose16 = tuple[float, ...]
 ROW_WIDTH = 13
 """Numbers per body and row: position 3, quaternion xyzw 4, linear 3 and angular velocity 3."""
+
+
+_WXYZ = np.array([6, 3, 4, 5])
+
+
+def _rows_of(row: NDArray[Any], n: int) -> NDArray[Any]:
+    """N equal rows without a copy."""
+    return row[None] if n == 1 else np.broadcast_to(row, (n, *row.shape))
 
 
 def look_at_row(position: Vec, target: Vec) -> Pose16:
@@ -68,13 +77,16 @@ class Rows:
         self._motion = np.array([MOTIONS.index(b.motion) for b in bodies], np.uint8)
         self._camera_names = tuple(c.name for c in scene.cameras)
         self._cameras = [look_at_row(c.position, c.target) for c in scene.cameras]
+        self._moved: dict[int, tuple[Vec, Vec]] = {}
         self._fov_y = np.radians([c.fov_y_deg for c in scene.cameras])
         self._sun_direction = np.array(scene.sun.direction)
         self._sun_color = np.array(scene.sun.color) * scene.sun.strength
         self._blocks: list[NDArray[np.float64]] = []
         self._motions: list[NDArray[np.uint8]] = []
         self._flat: list[float] = []
-        self._read: Sequence[int] = ()
+        self._read: NDArray[np.intp] | slice = slice(0, 0)
+        self._read_count = 0
+        self._reading: Sequence[int] | None = None
         self._substeps: list[int] = []
         self._poses: list[float] = []
         self._open_rows = 0
@@ -82,14 +94,25 @@ class Rows:
     def begin(self, bodies: Sequence[int]) -> None:
         """Bodies that every following row reads, in order; closes the rows written before."""
         self._flush()
-        self._read = bodies
+        if bodies is not self._reading:
+            self._reading = bodies
+            self._read_count = count = len(bodies)
+            first = bodies[0] if count else 0
+            # A run of bodies is written as a slice, several times faster than by a list.
+            run = tuple(bodies) == tuple(range(first, first + count))
+            self._read = slice(first, first + count) if run else np.array(bodies, np.intp)
 
     def add(self, substep: int, flat: list[float]) -> None:
         """One row: ``ROW_WIDTH`` numbers per body of `begin`."""
         self._substeps.append(substep)
         self._flat += flat
         self._open_rows += 1
-        for pose in self._cameras:
+        cameras = self._cameras
+        if self._moved:
+            for camera, (position, target) in self._moved.items():
+                cameras[camera] = look_at_row(position, target)
+            self._moved.clear()
+        for pose in cameras:
             self._poses += pose
 
     def put(self, body: int, numbers: Sequence[float]) -> None:
@@ -105,19 +128,22 @@ class Rows:
 
     def set_camera(self, camera: int, position: Vec, target: Vec) -> None:
         """Pose from the next row on."""
-        self._cameras[camera] = look_at_row(position, target)
+        self._moved[camera] = (position, target)
 
     def _flush(self) -> None:
         rows = self._open_rows
         if not rows:
             return
-        block = np.empty((rows, len(self._names), ROW_WIDTH))
-        block[:] = self._last
-        if self._read:
-            block[:, self._read] = np.array(self._flat).reshape(rows, len(self._read), ROW_WIDTH)
-        self._last = block[-1]
+        if rows == 1:
+            block = self._last[None].copy()
+        else:
+            block = np.empty((rows, len(self._names), ROW_WIDTH))
+            block[:] = self._last
+        if self._read_count:
+            block[:, self._read] = np.array(self._flat).reshape(rows, self._read_count, ROW_WIDTH)
+        self._last = block[-1].copy()
         self._blocks.append(block)
-        self._motions.append(np.broadcast_to(self._motion, (rows, len(self._motion))))
+        self._motions.append(_rows_of(self._motion, rows))
         self._flat = []
         self._open_rows = 0
 
@@ -133,20 +159,18 @@ class Rows:
             self._dt,
             np.array(self._substeps, np.int64),
             block[:, :, 0:3],
-            block[:, :, (6, 3, 4, 5)],
+            block.take(_WXYZ, axis=2),
             block[:, :, 7:10],
             block[:, :, 10:13],
-            np.broadcast_to(self._active, (n, len(self._active))),
+            _rows_of(self._active, n),
             motion,
         )
         count = len(self._cameras)
         cameras = CameraLog(
             self._camera_names,
-            np.broadcast_to(self._fov_y, (n, count)),
+            _rows_of(self._fov_y, n),
             np.array(self._poses).reshape(n, count, 4, 4),
         )
-        lights = LightLog(
-            np.broadcast_to(self._sun_direction, (n, 3)), np.broadcast_to(self._sun_color, (n, 3))
-        )
+        lights = LightLog(_rows_of(self._sun_direction, n), _rows_of(self._sun_color, n))
         self._blocks, self._motions, self._substeps, self._poses = [], [], [], []
         return state, cameras, lights

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pydantic import Field, model_validator
 
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index
-from wmeval.sim.protocol import SubstepView
+from wmeval.sim.protocol import SubstepView, Vec
+
+_NONE = (0.0, 0.0, 0.0)
 
 
 class Force:
@@ -54,21 +57,31 @@ class Force:
     def reset(self, scene: Scene, view: SubstepView) -> None:
         """Begin at state 0."""
         self._body = body_index(scene, self._params.body, "force")
+        self._action: Sequence[float] | None = None
+        self._force: Vec = _NONE
 
     def before(self, view: SubstepView) -> None:
         """Apply the force of the action in force."""
         action = view.action
+        if action is not self._action:
+            # The same object for all substeps of a control period: summed once.
+            self._action = action
+            self._force = self._sum(action)
+        force = self._force
+        if force == _NONE:
+            return
+        vx, vy, _ = view.velocity(self._body)[0]
+        if vx * vx + vy * vy < self._limit:
+            view.apply_force(self._body, force)
+
+    def _sum(self, action: Sequence[float]) -> Vec:
         fx = fy = fz = 0.0
         for i, x, y, z in self._terms:
             a = float(action[i])
             fx += a * x
             fy += a * y
             fz += a * z
-        if fx == fy == fz == 0.0:
-            return
-        vx, vy, _ = view.velocity(self._body)[0]
-        if vx * vx + vy * vy < self._limit:
-            view.apply_force(self._body, (fx, fy, fz))
+        return fx, fy, fz
 
     def after(self, view: SubstepView) -> None:
         """Nothing."""

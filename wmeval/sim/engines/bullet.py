@@ -20,8 +20,10 @@ the same actions is exact; PyBullet's saved states are not, so nothing here uses
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import importlib.metadata
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -61,6 +63,7 @@ OPTIONS: dict[str, tuple[str, float, float]] = {
 _BODY_OPTION = "contact_processing_threshold"
 _MAX_RAYS = 4096
 _ZERO = (0.0, 0.0, 0.0)
+_NO_CONTACTS = Contacts.empty()
 
 
 @contextlib.contextmanager
@@ -74,6 +77,8 @@ def _quiet_import() -> Iterator[None]:
         os.dup2(null, 2)
         yield
     finally:
+        # The line waits in C's buffer; it must leave while nobody listens.
+        ctypes.CDLL(None).fflush(None)
         os.dup2(saved[0], 1)
         os.dup2(saved[1], 2)
         for descriptor in (*saved, null):
@@ -105,6 +110,7 @@ class BulletEngine:
         self.substep = 0
         self.dt = 0.0
         self.action: Sequence[float] = ()
+        self.set_camera: Callable[[int, Vec, Vec], None]
 
     # --- building -------------------------------------------------------------------------------
 
@@ -155,6 +161,11 @@ class BulletEngine:
         self._poses: dict[int, tuple[Vec, Quat]] = {}
         self._velocities: dict[int, tuple[Vec, Vec]] = {}
         self._rows = Rows(scene, dt)
+        # Drivers call this every substep: no detour through a method of this class.
+        self.set_camera = self._rows.set_camera
+        self._read_key: tuple[frozenset[int] | None, tuple[int, ...]] | None = None
+        self._read_bodies: tuple[int, ...] = ()
+        self._reading: list[int] = []
         self._before = [d.before for d in drivers]
         self._after = [d.after for d in drivers]
         for driver in drivers:
@@ -236,8 +247,9 @@ class BulletEngine:
         """Position [m] and ``wxyz`` quaternion now."""
         known = self._poses.get(body)
         if known is None:
+            number = self._ids[body]
             position, (x, y, z, w) = self._p.getBasePositionAndOrientation(
-                self._number(body), self._client
+                self._number(body) if number is None else number, self._client
             )
             known = self._poses[body] = (position, (w, x, y, z))
         return known
@@ -246,8 +258,9 @@ class BulletEngine:
         """Linear [m/s] and angular [rad/s] velocity now, world frame."""
         known = self._velocities.get(body)
         if known is None:
+            number = self._ids[body]
             known = self._velocities[body] = self._p.getBaseVelocity(
-                self._number(body), self._client
+                self._number(body) if number is None else number, self._client
             )
         return known
 
@@ -312,10 +325,6 @@ class BulletEngine:
         if self._motion[body] != DYNAMIC:
             self._rows.put(body, self._read(number))
 
-    def set_camera(self, camera: int, position: Vec, target: Vec) -> None:
-        """Put a camera [m] (index into ``scene.cameras``)."""
-        self._rows.set_camera(camera, position, target)
-
     # --- stepping -------------------------------------------------------------------------------
 
     def _read(self, number: int) -> list[float]:
@@ -326,10 +335,13 @@ class BulletEngine:
     def _begin_rows(self, probe: Probe | None = None) -> None:
         if probe is not None:
             self._wanted = None if probe.bodies is None else frozenset(probe.bodies)
-        wanted = self._wanted
-        read = [i for i in self._moving if wanted is None or i in wanted]
-        self._rows.begin(read)
-        self._reading: list[int] = [self._number(i) for i in read]
+        key = (self._wanted, self._moving)
+        if key != self._read_key:
+            wanted = self._wanted
+            self._read_key = key
+            self._read_bodies = tuple(i for i in self._moving if wanted is None or i in wanted)
+            self._reading = [self._number(i) for i in self._read_bodies]
+        self._rows.begin(self._read_bodies)
 
     def _write_row(self) -> None:
         get_pose, get_velocity = self._p.getBasePositionAndOrientation, self._p.getBaseVelocity
@@ -338,10 +350,8 @@ class BulletEngine:
         for number in self._reading:
             position, quaternion = get_pose(number, c)
             linear, angular = get_velocity(number, c)
-            flat += position
-            flat += quaternion
-            flat += linear
-            flat += angular
+            # One extension of 13 numbers costs less than four short ones.
+            flat += (*position, *quaternion, *linear, *angular)
         self._rows.add(self.substep, flat)
 
     def log(self, probe: Probe) -> tuple[StateLog, CameraLog, LightLog]:
@@ -360,7 +370,7 @@ class BulletEngine:
         """
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
-        self.action = action
+        self.action = tuple(action)  # a caller may reuse its array
         step: Callable[[int], None] = self._p.stepSimulation
         c, before, after = self._client, self._before, self._after
         poses, velocities = self._poses, self._velocities
@@ -385,13 +395,13 @@ class BulletEngine:
         if not every:
             self._write_row()
         state, cameras, lights = self._rows.take()
-        if not np.isfinite(state.position[-1]).all():
+        if not math.isfinite(float(state.position[-1].sum())):
             bad = int(np.argmin(np.isfinite(state.position[-1]).all(axis=-1)))
             raise UserError(
                 f"body {state.bodies[bad]!r} left the finite world at t = "
                 f"{float(self.substep * self._dt):.4g} s: use a smaller dt or weaker actions"
             )
-        return state, cameras, lights, Contacts.from_rows(rows)
+        return state, cameras, lights, Contacts.from_rows(rows) if rows else _NO_CONTACTS
 
     def _damp(self) -> None:
         for body, (linear_factor, angular_factor) in self._damped.items():
