@@ -28,6 +28,7 @@ TEXTURE_2D, TEXTURE_2D_MULTISAMPLE = 0x0DE1, 0x9100
 DEPTH_COMPONENT32F, DEPTH_ATTACHMENT, COLOR_ATTACHMENT0 = 0x8CAC, 0x8D00, 0x8CE0
 COLOR_BUFFER_BIT, NEAREST = 0x4000, 0x2600
 ONE, SRC1_COLOR = 1, 0x88F9
+_SAMPLE_POSITION = 0x8E50
 _COLOR, _DEPTH = 0x1800, 0x1801
 _ZEROS = (ctypes.c_int * 4)()
 
@@ -48,6 +49,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "glClearNamedFramebufferfv": (_UINT, _UINT, _INT, ctypes.c_void_p),
     "glClearNamedFramebufferiv": (_UINT, _UINT, _INT, ctypes.c_void_p),
     "glClearNamedFramebufferuiv": (_UINT, _UINT, _INT, ctypes.c_void_p),
+    "glGetMultisamplefv": (_UINT, _UINT, ctypes.c_void_p),
     "glCopyImageSubData": (_UINT, _UINT, *([_INT] * 4), _UINT, _UINT, *([_INT] * 7)),
 }
 
@@ -105,6 +107,20 @@ class Device:
             self.glCreateTextures(TEXTURE_2D, 1, ctypes.byref(name))
             self.glTextureStorage2D(name, 1, DEPTH_COMPONENT32F, width, height)
         return name.value
+
+    def sample_positions(self, samples: int) -> list[tuple[float, float]]:
+        """Where the samples lie within a pixel (0..1 along x and rows)."""
+        target = self.ctx.framebuffer([self.ctx.renderbuffer((4, 4), 4, samples=samples)])
+        target.use()
+        places = []
+        for i in range(samples):
+            at = (ctypes.c_float * 2)()
+            self.glGetMultisamplefv(_SAMPLE_POSITION, i, ctypes.byref(at))
+            places.append((float(at[0]), float(at[1])))
+        for attachment in target.color_attachments:
+            attachment.release()
+        target.release()
+        return places
 
     def clear_depth(self, target: Any, value: float) -> None:
         """Fill the depth of a framebuffer (within the scissor)."""

@@ -66,6 +66,14 @@ EXPOSURE = 0.42
 _FRAME_BYTES = 512
 """Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
 _FLOATS = _FRAME_BYTES // 4
+_SURFACES: tuple[tuple[str, str, dict[str, bool]], ...] = (
+    ("opaque", "opaque", {}),
+    ("cube", "opaque", {"cube": True}),
+    ("mirror", "mirror", {}),
+    ("glass", "glass", {}),
+)
+"""Programs that shade: kind, fragment shader, options."""
+
 _LABEL_LAYERS = ("depth", "ids", "normals", "glass_ids", "shadow_ids")
 
 
@@ -96,6 +104,7 @@ class _Instant:
     drawn: NDArray[np.bool_]
     sun: SunView
     sun_color: F8
+    sky_rows: int
 
 
 class RasterRenderer:
@@ -224,8 +233,42 @@ class RasterRenderer:
         anchor = np.rint(camera.eye / ANCHOR_STEP) * ANCHOR_STEP
         sun = self._region.view(state.sun_direction, camera, self.shadow_size)
         return _Instant(
-            camera, anchor, rotation, centre, drawn, sun, np.asarray(state.sun_color, np.float64)
+            camera,
+            anchor,
+            rotation,
+            centre,
+            drawn,
+            sun,
+            np.asarray(state.sun_color, np.float64),
+            self._sky_rows(camera, rotation, centre, drawn),
         )
+
+    def _sky_rows(self, camera: View, rotation: F8, centre: F8, drawn: NDArray[np.bool_]) -> int:
+        """Rows from the top in which sky may show: below, the floor's top reaches both edges.
+
+        The floor's top is convex, so a row whose two ends lie on it lies on it altogether.
+        """
+        k = self._pieces.floor
+        if k < 0 or not drawn[k] or self._pieces.kind[k] != OPAQUE:
+            return camera.height
+        half = self._pieces.half[k]
+        eye = (camera.eye - centre[k]) @ rotation[k]
+        if eye[2] <= half[2]:
+            return camera.height
+        v = (np.arange(camera.height) + 0.5) * 2 / camera.height - 1
+        ends = np.array([-1.0, 1.0])
+        ray = (
+            camera.axes[2]
+            + ends[None, :, None] * camera.tangents[0] * camera.axes[0]
+            + v[:, None, None] * camera.tangents[1] * camera.axes[1]
+        ) @ rotation[k]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = (half[2] - eye[2]) / ray[..., 2]
+            hit = eye[:2] + ray[..., :2] * t[..., None]
+            inside = (np.abs(hit) < 0.999 * half[:2] - 1e-6).all(axis=-1)
+        covered = inside & (t > camera.near) & (t < 0.99 * camera.far)
+        open_rows = np.flatnonzero(~covered.all(axis=1))
+        return int(min(open_rows[-1] + 3, camera.height)) if len(open_rows) else 0
 
     def _full(
         self, gpu: _Gpu, instant: _Instant, layers: tuple[str, ...]
@@ -248,6 +291,7 @@ class RasterRenderer:
         if colored:
             gpu.use_frame(0)
             gpu.draw_shadow(gpu.shadow, np.flatnonzero(casters), False)
+            gpu.write_shadow_mask(instant, np.flatnonzero(casters))
             for k, cube in enumerate(cubes):
                 others = instant.drawn.copy()
                 others[mirrors[k]] = False
@@ -348,6 +392,8 @@ class _Gpu:
         self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
         self.shadow_size = shadow_size
         self.shadow = self._shadow_target(shadow_size, ids=False)
+        self.shadow_mask = keep(ctx.texture((128, 128), 1, dtype="u1"))
+        self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
         self._programs()
 
@@ -368,26 +414,32 @@ class _Gpu:
     # --- programs and targets ---
 
     def _programs(self) -> None:
-        surface = ("frame", "piece", "surface.vert")
-        shading = ("frame", "sky", "light", "openness", "film")
-        self.opaque = self._mesh_program(surface, (*shading, "opaque.frag"))
-        self.opaque_cube = self._mesh_program(surface, (*shading, "opaque.frag"), cube=True)
-        self.mirror = self._mesh_program(surface, (*shading, "mirror.frag"))
-        self.glass = self._mesh_program(surface, (*shading, "glass.frag"))
+        light = ("frame", "sky", "light", "openness", "film")
+        vertex = ("frame", "piece", "surface.vert")
+        self.surface = {
+            kind: self._mesh_program(vertex, (*light, "mesh_surface", f"{name}.frag"), **options)
+            for kind, name, options in _SURFACES
+        }
+        self.ball = {
+            kind: self._ball_program("ball.vert", (*light, "ball_surface", f"{name}.frag"), **options)
+            for kind, name, options in _SURFACES
+        }
         self.label = [
-            self._mesh_program(("frame", "piece", "label.vert"), ("frame", "label.frag"), ids=ids)
+            self._mesh_program(
+                ("frame", "piece", "label.vert"), ("frame", "label.frag"), ids=ids
+            )
+            for ids in (False, True)
+        ]
+        self.label_ball = [
+            self._ball_program("ball.vert", ("frame", "label_ball.frag"), ids=ids)
             for ids in (False, True)
         ]
         self.shadow_mesh = [
             self._mesh_program(("frame", "piece", "shadow.vert"), ("shadow.frag",), ids=ids)
             for ids in (False, True)
         ]
-        self.label_ball = [
-            self._ball_program("label_sphere.vert", ("frame", "label_sphere.frag"), ids=ids)
-            for ids in (False, True)
-        ]
         self.shadow_ball = [
-            self._ball_program("shadow_sphere.vert", ("shadow_sphere.frag",), ids=ids)
+            self._ball_program("shadow_ball.vert", ("shadow_ball.frag",), ids=ids)
             for ids in (False, True)
         ]
         self.sky = self._screen_program(("frame", "sky", "film", "sky.frag"))
@@ -398,6 +450,8 @@ class _Gpu:
         self, vertex: tuple[str, ...], fragment: tuple[str, ...], *, cube: bool, ids: bool
     ) -> Any:
         defines = ("#define CUBE\n" if cube else "") + ("#define IDS\n" if ids else "")
+        if self.samples > 1 and not cube:
+            defines += "#define SAMPLES\n"
         head = "#version 450 core\n" + defines
         tail = "uniform float cube_reach;\n"
         program = self._keep(
@@ -407,13 +461,17 @@ class _Gpu:
             )
         )
         for unit, name in enumerate(
-            ("textures", "shadow_map", "clouds", "surroundings", "occluder_grid")
+            ("textures", "shadow_map", "clouds", "surroundings", "occluder_grid", "shadow_mask")
         ):
             if name in program:
                 program[name].value = unit
         for unit, name in enumerate(("depth_map", "label_map", "shadow_depth", "shadow_instance")):
             if name in program:
                 program[name].value = unit
+        if "sample_at" in program:
+            program["sample_count"].value = self.samples
+            places = self.device.sample_positions(self.samples)
+            program["sample_at"].value = [*places, *([(0.5, 0.5)] * (8 - len(places)))]
         return program
 
     def _mesh_program(
@@ -437,9 +495,9 @@ class _Gpu:
         return program, self._keep(array)
 
     def _ball_program(
-        self, vertex: str, fragment: tuple[str, ...], *, ids: bool = False
+        self, vertex: str, fragment: tuple[str, ...], *, cube: bool = False, ids: bool = False
     ) -> tuple[Any, Any]:
-        program = self._compile(("frame", "piece", vertex), fragment, cube=False, ids=ids)
+        program = self._compile(("frame", "piece", vertex), fragment, cube=cube, ids=ids)
         array = self.ctx.vertex_array(program, [(self.chosen, "1u/i", "in_piece")])
         return program, self._keep(array)
 
@@ -600,6 +658,21 @@ class _Gpu:
         self.ctx.disable(self.ctx.CULL_FACE)
         self._draw_balls(self.shadow_ball[ids][1], chosen[balls])
 
+    def write_shadow_mask(self, instant: _Instant, chosen: I8) -> None:
+        """Mark the cells of the sun's view that any caster may darken."""
+        n = self.shadow_mask.width
+        rows = instant.sun.rows[:2]
+        middle = instant.centre[chosen] @ rows[:, :3].T + rows[:, 3]
+        axes = np.einsum("kj,pji->pki", rows[:, :3], instant.rotation[chosen])
+        reach = np.einsum("pki,pi->pk", np.abs(axes), self.pieces.half[chosen])
+        pad = 8.0 / self.shadow_size
+        low = np.clip(np.floor((middle - reach - pad) * n), 0, n).astype(int)
+        high = np.clip(np.ceil((middle + reach + pad) * n), 0, n).astype(int)
+        mask = np.zeros((n, n), np.uint8)
+        for (x0, y0), (x1, y1) in zip(low, high, strict=True):
+            mask[y0:y1, x0:x1] = 1
+        self.shadow_mask.write(mask.tobytes())
+
     def cube_of(self, instant: _Instant, piece: int) -> _Cube:
         """The cube map of a chrome piece: as fine as its size in the picture asks for."""
         camera = instant.camera
@@ -632,7 +705,7 @@ class _Gpu:
         pieces = self.pieces
         solid = others & (pieces.kind != GLASS)
         self._bind_light()
-        for program in (self.opaque_cube[0], self.sky_cube[0]):
+        for program in (self.surface["cube"][0], self.ball["cube"][0], self.sky_cube[0]):
             if "cube_reach" in program:
                 program["cube_reach"].value = cube.reach
         for face in range(6):
@@ -643,20 +716,29 @@ class _Gpu:
             self._state(depth=">=", front="ccw", clip=True)
             self.device.clear_depth(target, 0.0)
             chosen = np.flatnonzero(solid & view.sees(instant.centre, pieces.radius))
-            chosen = self._near_first(chosen)
-            slots = self._slots(instant, view, chosen, error_px=0.5)
-            self._draw_meshes(self.opaque_cube[1], chosen, slots)
+            self._draw_surfaces("cube", instant, view, chosen, error_px=0.5)
             self.ctx.disable(self.ctx.CULL_FACE)
             self.sky_cube[1].render(mode=self.ctx.TRIANGLES, vertices=3)
         cube.texture.build_mipmaps()
 
-    def _near_first(self, chosen: I8) -> I8:
-        return chosen
+    def _draw_surfaces(
+        self, kind: str, instant: _Instant, view: View, chosen: I8, *, error_px: float
+    ) -> None:
+        """Balls as exact discs, everything else as meshes."""
+        balls = self.pieces.ball[chosen]
+        meshes = chosen[~balls]
+        self.ctx.disable(self.ctx.CULL_FACE)
+        self._draw_balls(self.ball[kind][1], chosen[balls])
+        self.ctx.enable(self.ctx.CULL_FACE)
+        self._draw_meshes(
+            self.surface[kind][1], meshes, self._slots(instant, view, meshes, error_px=error_px)
+        )
 
     def _bind_light(self) -> None:
         self.textures.use(0)
         self.shadow[1].use(1)
         self.clouds.use(2)
+        self.shadow_mask.use(5)
 
     def draw_color(
         self,
@@ -674,32 +756,29 @@ class _Gpu:
         self.device.clear_depth(targets.many, 0.0)
         opaque = np.flatnonzero(visible & (pieces.kind == OPAQUE))
         floor = opaque == pieces.floor
+        # The floor last: what stands on it has filled the depth by then.
         for chosen in (opaque[~floor], opaque[floor]):
-            slots = self._slots(instant, camera, chosen, error_px=0.12)
-            self._draw_meshes(self.opaque[1], chosen, slots)
+            self._draw_surfaces("opaque", instant, camera, chosen, error_px=0.25)
         for piece, cube in zip(mirrors, cubes, strict=True):
             cube.texture.use(3)
-            program = self.mirror[0]
-            program["cube_reach"].value = cube.reach
-            program["cube_center"].value = (
-                *(cube.centre - instant.anchor),
-                math.log2(cube.size) - 1,
-            )
-            chosen = np.array([piece])
-            slots = self._slots(instant, camera, chosen, error_px=0.05)
-            self._draw_meshes(self.mirror[1], chosen, slots)
+            for program in (self.surface["mirror"][0], self.ball["mirror"][0]):
+                program["cube_reach"].value = cube.reach
+                program["cube_center"].value = (
+                    *(cube.centre - instant.anchor),
+                    math.log2(cube.size) - 1,
+                )
+            self._draw_surfaces("mirror", instant, camera, np.array([piece]), error_px=0.1)
         ctx.disable(ctx.CULL_FACE)
-        self.sky[1].render(mode=ctx.TRIANGLES, vertices=3)
+        self._draw_sky(instant)
         glass = np.flatnonzero(visible & (pieces.kind == GLASS))
         if len(glass):
             ctx.enable(ctx.CULL_FACE | ctx.BLEND)
             self.device.glBlendFunc(gl.ONE, gl.SRC1_COLOR)
             targets.many.depth_mask = False
+            targets.many.use()
             away = np.linalg.norm(instant.centre[glass] - camera.eye, axis=1)
             for piece in glass[np.argsort(-away, kind="stable")]:
-                chosen = np.array([piece])
-                slots = self._slots(instant, camera, chosen, error_px=0.12)
-                self._draw_meshes(self.glass[1], chosen, slots)
+                self._draw_surfaces("glass", instant, camera, np.array([piece]), error_px=0.25)
             targets.many.depth_mask = True
             ctx.disable(ctx.BLEND)
         w, h = targets.width, targets.height
@@ -707,6 +786,14 @@ class _Gpu:
             targets.many.glo, targets.color.glo, 0, 0, w, h, 0, 0, w, h,
             gl.COLOR_BUFFER_BIT, gl.NEAREST,
         )  # fmt: skip
+
+    def _draw_sky(self, instant: _Instant) -> None:
+        """The sky, in the rows that the floor does not fill from edge to edge."""
+        rows = instant.sky_rows
+        if rows:
+            self.ctx.scissor = (0, 0, instant.camera.width, rows)
+            self.sky[1].render(mode=self.ctx.TRIANGLES, vertices=3)
+            self.ctx.scissor = None
 
     def read_color(self, targets: _Targets) -> NDArray[np.uint8]:
         out = np.empty((targets.height, targets.width, 3), np.uint8)

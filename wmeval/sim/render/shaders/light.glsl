@@ -1,5 +1,6 @@
 uniform sampler2DArray textures;
 uniform sampler2DShadow shadow_map;
+uniform usampler2D shadow_mask;
 
 // Share of the sun seen from p; n is the surface normal, nl its cosine with the sun.
 float sun_visibility(vec3 p, vec3 n, float nl) {
@@ -9,6 +10,8 @@ float sun_visibility(vec3 p, vec3 n, float nl) {
     vec2 edge = abs(s.xy * 2.0 - 1.0);
     float rim = max(edge.x, edge.y);
     if (rim >= 1.0) return 1.0;
+    // A coarse map tells where nothing can be in the way.
+    if (texelFetch(shadow_mask, ivec2(s.xy * 128.0), 0).r == 0u) return 1.0;
     float r = shadow_info.x * shadow_info.w;
     float lit = texture(shadow_map, vec3(s.xy + vec2(-0.35, -0.92) * r, s.z))
               + texture(shadow_map, vec3(s.xy + vec2(0.92, -0.35) * r, s.z))

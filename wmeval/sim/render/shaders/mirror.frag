@@ -1,17 +1,10 @@
-in vec3 point;
-in vec3 normal;
-in vec2 uv;
-flat in vec4 look;
-flat in vec4 glass;
-flat in vec4 label;
 out vec4 color;
 uniform samplerCube surroundings;
 uniform vec4 cube_center;   // xyz: anchor-relative; w: blur level of roughness 1
 
 void main() {
-    vec3 base = texture(textures, vec3(uv, look.x)).rgb;
-    base *= base;
-    vec3 n = normalize(normal);
+    vec3 point, n, base;
+    surface(point, n, base);
     vec3 view = eye.xyz - point;
     float away = length(view);
     view /= away;

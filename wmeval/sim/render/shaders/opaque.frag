@@ -1,15 +1,8 @@
-in vec3 point;
-in vec3 normal;
-in vec2 uv;
-flat in vec4 look;
-flat in vec4 glass;
-flat in vec4 label;
 out vec4 color;
 
 void main() {
-    vec3 base = texture(textures, vec3(uv, look.x), -0.6).rgb;
-    base *= base;
-    vec3 n = normalize(normal);
+    vec3 point, n, base;
+    surface(point, n, base);
     vec3 view = eye.xyz - point;
     float away = length(view);
     view /= away;
@@ -19,12 +12,14 @@ void main() {
     float open = openness(point, n, label.z);
     vec3 result = base * (sun_color.rgb * lit + ambient(n) * open);
 #ifndef CUBE
-    float rough = look.w;
-    result += sun_color.rgb * (lit * glass.x * highlight(n, view, rough));
-    float gloss = 1.0 - rough;
-    vec3 r = reflect(-view, n);
-    vec3 around = r.z > 0.0 ? sky_gradient(r) : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
-    result += around * (fresnel(glass.x, nv) * gloss * gloss * open);
+    float gloss = max(1.0 - look.w * 1.4, 0.0);
+    if (gloss > 0.0) {
+        result += sun_color.rgb * (lit * glass.x * highlight(n, view, look.w));
+        vec3 r = reflect(-view, n);
+        vec3 around = r.z > 0.0 ? sky_gradient(r)
+                                : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
+        result += around * (fresnel(glass.x, nv) * gloss * gloss * open);
+    }
 #endif
     result = haze(result, away, view);
 #ifdef CUBE

@@ -1,0 +1,14 @@
+in vec3 point_in;
+in vec3 normal_in;
+in vec2 uv;
+flat in vec4 look;
+flat in vec4 glass;
+flat in vec4 label;
+
+// Where the pixel lies on the surface, its unit normal, and its base colour (linear).
+void surface(out vec3 point, out vec3 n, out vec3 base) {
+    point = point_in;
+    n = normalize(normal_in);
+    base = texture(textures, vec3(uv, look.x), -0.6).rgb;
+    base *= base;
+}
