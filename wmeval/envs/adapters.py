@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.envs import environment_class, environment_row
 from wmeval.envs.model import KeyPair, ModelSpec
 from wmeval.errors import UserError
 
@@ -54,16 +55,23 @@ class Channels:
 
 
 def channels_of(env: Any) -> Channels:
-    """Channels of an environment.
+    """Channels of an environment, or of its id.
 
-    From its attributes ``channels``, ``one_shot_channels``, ``camera_twist`` (the last two may be
-    absent).
+    From the table row's ``channels``, and the class attributes ``one_shot_channels`` and
+    ``camera_twist`` where a scene has such.
+
+    Raises:
+        UserError: an unknown id.
     """
-    env = getattr(env, "unwrapped", env)
+    if isinstance(env, str):
+        names, holder = environment_row(env).channels, environment_class(env)
+    else:
+        holder = getattr(env, "unwrapped", env)
+        names = holder.channels
     return Channels(
-        tuple(env.channels),
-        tuple(getattr(env, "one_shot_channels", ())),
-        getattr(env, "camera_twist", None),
+        tuple(names),
+        tuple(getattr(holder, "one_shot_channels", ())),
+        getattr(holder, "camera_twist", None),
     )
 
 

@@ -122,25 +122,36 @@ def _reset(model: WorldModel, spec: ModelSpec, context: Context, seed: int) -> C
     return Clip(context.frames[-1:], (Fraction(0),), getattr(model, "seed_record", None))
 
 
+def model_controls(
+    spec: ModelSpec, control_period: Fraction, adapter: Adapter, actions: Sequence[Any] | F8
+) -> tuple[Control, ...]:
+    """Controls that a model gets for an action log (T, A): `native_controls`, cut to its length.
+
+    Raises:
+        UserError: as `native_controls`, or not even one chunk fits the model's longest clip.
+    """
+    clock, s = spec.clock, spec.frames_per_action
+    controls = native_controls(clock, control_period, adapter, actions)
+    if spec.max_frames is None:
+        return controls
+    blocks = (spec.max_frames - 1) // s // clock.chunk * clock.chunk
+    if not blocks:
+        raise UserError(
+            f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
+            f"{clock.chunk * s} frames and the seed frame"
+        )
+    return controls[:blocks]
+
+
 def _parts(
     spec: ModelSpec, context: Context, adapter: Adapter, actions: Sequence[Any] | F8
 ) -> list[tuple[int, tuple[Control, ...], str]]:
     """Calls to make: first frame, controls, method."""
-    clock, s = spec.clock, spec.frames_per_action
     _check_context(spec, context)
-    controls = native_controls(clock, context.control_period, adapter, actions)
-    if spec.max_frames is not None:
-        # A longest clip cuts whole chunks off.
-        blocks = (spec.max_frames - 1) // s // clock.chunk * clock.chunk
-        if not blocks:
-            raise UserError(
-                f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
-                f"{clock.chunk * s} frames and the seed frame"
-            )
-        controls = controls[:blocks]
+    controls = model_controls(spec, context.control_period, adapter, actions)
     if spec.mode == "clip":
         return [(1, controls, "generate")]
-    c = clock.chunk
+    c, s = spec.chunk, spec.frames_per_action
     return [(b * s + 1, controls[b : b + c], "step") for b in range(0, len(controls), c)]
 
 
