@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from wmeval.clock import exact
+from wmeval.conventions import intrinsics, project
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
@@ -61,6 +62,23 @@ def test_directions_move_the_player_alone(env_id, name):
     others = [i for i in range(len(rollout.scene.bodies)) if i != player]
     moved = np.abs(state.position[:, others] - state.position[0, others]).max()
     assert moved < 0.005
+
+
+@pytest.mark.parametrize("env_id", list(ENVIRONMENTS))
+def test_still_view_shows_the_player_in_every_plan_all_along(env_id):
+    """Metres are measured from video in this view alone."""
+    for name in plans_of(env_id):
+        rollout = play(env_id, name, seed=5)
+        player = rollout.scene.indices("player")[0]
+        radius = rollout.scene.bodies[player].visuals[0].shape.radius
+        camera = rollout.log.cameras.camera("static")
+        K = intrinsics(float(rollout.log.cameras.fov_y[0, camera]), 640, 352)
+        pose = rollout.log.cameras.T_world_camera[:, camera]
+        assert (pose == pose[0]).all()
+        pixels, depth = project(rollout.log.state.position[::4, player], K, pose[0])
+        half = (radius * K[0, 0] / depth)[:, None]
+        assert half.min() > 6  # at least 12 px across
+        assert ((pixels - half > 8) & (pixels + half < [632, 344])).all(), name
 
 
 @pytest.mark.parametrize("env_id", ["BallRoller", "MirrorRollingBall"])

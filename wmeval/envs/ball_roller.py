@@ -37,7 +37,8 @@ HALF_ARENA_M = 8.0
 PLAYER_RADIUS, PLAYER_MASS = 0.5, 1.0
 PLAYER_START: Vec3 = (-1.2, -1.2, PLAYER_RADIUS)
 BALLS, BALL_RADIUS, BALL_MASS = 15, 0.3, 0.25
-CLUSTER_XY, CLUSTER_SPACING, CLUSTER_JITTER = (2.4, 2.3), 0.85, 0.08
+CLUSTER_XY, CLUSTER_SPACING, CLUSTER_JITTER = (2.4, 2.3), 0.92, 0.2
+APART_M = 2 * BALL_RADIUS + 0.04
 CAMERA_OFFSET: Vec3 = (-4.4, -7.2, 6.0)
 CAMERA_LOOK_AT: Vec3 = (1.1, 1.8, -0.4)
 DISPLACED_M = 0.25
@@ -86,8 +87,8 @@ class BallRoller(WorldEnv):
     ## Starting state
 
     Everything is at rest. The player is at (-1.2, -1.2) m; straight ways of 6 m in the four
-    directions are free. The seed moves each passive ball by up to 8 cm along x and y from its place
-    in a cluster around (2.4, 2.3) m; balls never overlap.
+    directions are free. The seed moves each passive ball by up to 20 cm along x and y from its
+    place in a cluster around (2.4, 2.3) m; balls never overlap.
 
     ## Episode end
 
@@ -150,15 +151,18 @@ class BallRoller(WorldEnv):
 
 
 def cluster(rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Places (x, y) [m] of the passive balls: a loose hexagonal cluster, jittered."""
+    """Places (x, y) [m] of the passive balls, scattered about a loose hexagonal cluster."""
     rows = (4, 4, 4, 3)
-    places = []
+    places: list[tuple[float, float]] = []
     for r, count in enumerate(rows):
         for k in range(count):
-            x = (k - 1.5 + 0.5 * (r % 2)) * CLUSTER_SPACING
-            y = (r - 1.5) * CLUSTER_SPACING * math.sqrt(3) / 2
-            dx, dy = rng.uniform(-CLUSTER_JITTER, CLUSTER_JITTER, 2)
-            places.append((CLUSTER_XY[0] + x + float(dx), CLUSTER_XY[1] + y + float(dy)))
+            x = CLUSTER_XY[0] + (k - 1.5 + 0.5 * (r % 2)) * CLUSTER_SPACING
+            y = CLUSTER_XY[1] + (r - 1.5) * CLUSTER_SPACING * math.sqrt(3) / 2
+            while True:
+                dx, dy = rng.uniform(-CLUSTER_JITTER, CLUSTER_JITTER, 2).tolist()
+                if all(math.hypot(x + dx - a, y + dy - b) > APART_M for a, b in places):
+                    break
+            places.append((x + dx, y + dy))
     return places
 
 
@@ -213,8 +217,8 @@ def compose(rng: np.random.Generator) -> Composition:
         materials=_MATERIALS,
         cameras=(
             Camera(name="follow", position=eye, target=seen, fov_y_deg=48.0),
-            Camera(name="static", position=(-8.0, -14.5, 12.0), target=(0.2, -0.6, 0.0),
-                   fov_y_deg=42.0),
+            Camera(name="static", position=(-7.5, -17.0, 14.0), target=(-0.5, -1.7, 0.0),
+                   fov_y_deg=44.0),
             Camera(name="top", position=(0.0, -0.01, 24.0), target=(0.0, 0.0, 0.0),
                    fov_y_deg=42.0),
         ),

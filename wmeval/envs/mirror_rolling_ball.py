@@ -30,8 +30,8 @@ GAP_M = 0.35
 FREE_WAY_M, FREE_LENGTH_M = 1.4, 9.0
 FREE_AROUND_PLAYER_M = 3.0
 FIELD_NEAR_M, FIELD_FAR_M = 6.5, 16.0
-CAMERA_OFFSET: Vec3 = (0.0, -7.5, 3.6)
-CAMERA_LOOK_AT: Vec3 = (0.0, 2.5, 0.2)
+CAMERA_OFFSET: Vec3 = (0.0, -6.2, 2.9)
+CAMERA_LOOK_AT: Vec3 = (0.0, 2.4, 0.3)
 DISPLACED_M = 0.25
 
 
@@ -193,8 +193,8 @@ def compose(places: list[tuple[float, float]]) -> Composition:
         materials=_MATERIALS,
         cameras=(
             Camera(name="follow", position=eye, target=seen, fov_y_deg=50.0),
-            Camera(name="static", position=(0.0, -19.0, 11.0), target=(0.0, -0.5, 0.0),
-                   fov_y_deg=45.0),
+            Camera(name="static", position=(0.0, -19.0, 10.5), target=(0.0, -0.8, 0.0),
+                   fov_y_deg=44.0),
             Camera(name="top", position=(0.0, -0.01, 40.0), target=(0.0, 0.0, 0.0),
                    fov_y_deg=45.0),
         ),
