@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from wmeval.datasets import codecs, document
 from wmeval.datasets.lazy import LazyLayer
+from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import write_parts
 from wmeval.jobs.ledger import canonical
 from wmeval.layers import LAYERS
 
@@ -43,9 +43,7 @@ def user_block(content: bytes | memoryview) -> bytes:
     return text.encode().ljust(USER_BLOCK, b"\0")
 
 
-def write_hdf5(
-    rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | None = None
-) -> Path:
+def write_hdf5(rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | None = None) -> str:
     """Write a rollout as one HDF5 file, whole or not at all; the same rollout gives the same bytes.
 
     The compressed file is put together in memory: HDF5 does not survive a full disk, and what it
@@ -53,18 +51,18 @@ def write_hdf5(
 
     Args:
         rollout: what to write.
-        path: the file; one that is there is replaced.
+        path: the file, or its fsspec URL; one that is there is replaced.
         layers: picture layers to keep; None keeps all that are not derived from others.
 
     Returns:
-        The path.
+        The path or URL.
 
     Raises:
         UserError: a layer that the rollout does not hold, disk full, not writable.
     """
     import h5py
 
-    path = Path(path)
+    place = locate(path)
     chosen = document.chosen_layers(rollout, layers)
     doc = document.describe(rollout)
     with h5py.File(
@@ -78,8 +76,8 @@ def write_hdf5(
         file.attrs["wmeval"] = canonical(doc.header)
         file.flush()
         content = file.id.get_file_image()
-    write_parts(path, [user_block(content), content])
-    return path
+    place.write([user_block(content), content])
+    return place.url
 
 
 def _put(file: Any, path: str, array: Array) -> None:
@@ -152,7 +150,7 @@ def _put_plate(file: Any, doc: document.Document, name: str) -> None:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def check_user_block(path: Path) -> tuple[str, int]:
+def check_user_block(place: Location) -> tuple[str, int]:
     """Read what the user block says, and compare the length with the file's.
 
     Returns:
@@ -161,16 +159,10 @@ def check_user_block(path: Path) -> tuple[str, int]:
     Raises:
         UserError: no such file, a file of another kind, or a cut one.
     """
-    try:
-        with path.open("rb") as stream:
-            block = stream.read(USER_BLOCK)
-            size = stream.seek(0, 2)
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: there is no such file.") from error
-    except IsADirectoryError as error:
-        raise UserError(f"{path} is a folder, not a rollout file.") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+    path = place.url
+    with place.open() as stream:
+        block = stream.read(USER_BLOCK)
+        size = stream.seek(0, 2)
     lines = block.rstrip(b"\0").split(b"\n")
     if lines[0] != FORMAT.encode():
         what = (
@@ -189,12 +181,12 @@ def check_user_block(path: Path) -> tuple[str, int]:
         text = f"{FORMAT}\nsha256 {sha256}\nbytes {length}\n"
         whole = block == text.encode().ljust(USER_BLOCK, b"\0") and len(sha256) == 64
     except (IndexError, ValueError) as error:
-        raise document.damaged(str(path), "its first 512 bytes") from error
+        raise document.damaged(path, "its first 512 bytes") from error
     if not whole:
-        raise document.damaged(str(path), "its first 512 bytes")
+        raise document.damaged(path, "its first 512 bytes")
     if size != USER_BLOCK + length:
         raise document.damaged(
-            str(path), f"it has {size} bytes, expected {USER_BLOCK + length} (cut or appended to)"
+            path, f"it has {size} bytes, expected {USER_BLOCK + length} (cut or appended to)"
         )
     return sha256, length
 
@@ -202,29 +194,31 @@ def check_user_block(path: Path) -> tuple[str, int]:
 class _Source:
     """The open file behind lazy layers; opened on first use and again in another process."""
 
-    def __init__(self, path: Path, sha256: str) -> None:
-        self.path, self.sha256 = path.absolute(), sha256
+    def __init__(self, place: Location, sha256: str) -> None:
+        if place.path is not None:
+            place = locate(place.path.absolute())
+        self.url, self.sha256 = place.url, sha256
         self._file: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "sha256": self.sha256, "_file": None}
+        return {"url": self.url, "sha256": self.sha256, "_file": None}
 
     def dataset(self, path: str) -> Any:
         if self._file is None:
+            place = locate(self.url)
             # A file that was replaced since holds other frames than the state that was read.
-            if check_user_block(self.path)[0] != self.sha256:
-                raise UserError(
-                    f"{self.path} has been replaced since it was opened; read it again."
-                )
-            self._file = _open(self.path)
+            if check_user_block(place)[0] != self.sha256:
+                raise UserError(f"{self.url} has been replaced since it was opened; read it again.")
+            self._file = _open(place)
         return self._file[path]
 
 
-def _open(path: Path) -> Any:
+def _open(place: Location) -> Any:
     import h5py
 
     # A frame is read once and kept by no one: the chunk cache would only copy it.
-    return h5py.File(path, "r", rdcc_nbytes=0)
+    source = place.open() if place.path is None else place.path
+    return h5py.File(source, "r", rdcc_nbytes=0)
 
 
 class _ReadFrame:
@@ -242,37 +236,37 @@ class _ReadFrame:
             if isinstance(error, UserError):
                 raise
             raise document.damaged(
-                str(self.source.path), f"frame {i} of layer {self.name!r} ({error})"
+                self.source.url, f"frame {i} of layer {self.name!r} ({error})"
             ) from error
         return self.packing.unpack(stored, self.dtype)
 
 
-def read_hdf5(path: str | Path) -> Rollout:
+def read_hdf5(url: str | Path) -> Rollout:
     """Read a rollout file: the state now, checked by its checksums; frames when sliced.
 
     Args:
-        path: the file.
+        url: the file, or its fsspec URL.
 
     Raises:
         UserError: no such file, no rollout, or a damaged one; the message names the file.
     """
-    return read_with_header(path)[0]
+    return read_with_header(url)[0]
 
 
-def read_with_header(path: str | Path) -> tuple[Rollout, dict[str, Any]]:
+def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
     """The rollout and the header of its file; raises as the reader does."""
-    path = Path(path)
-    where = str(path)
-    sha256, _ = check_user_block(path)
+    place = locate(url)
+    where = place.url
+    sha256, _ = check_user_block(place)
     try:
-        with _open(path) as file:
+        with _open(place) as file:
             text = file.attrs["wmeval"]
             header = document.parse_header(text, where)
 
             def load(name: str) -> Array:
                 return _load(file, where, name, header["arrays"][name])
 
-            layers = _layers(file, where, header, _Source(path, sha256))
+            layers = _layers(file, where, header, _Source(place, sha256))
             return document.restore(where, header, load, layers), header
     except UserError:
         raise

@@ -1,22 +1,23 @@
-"""Where a data set lies: a local folder or any fsspec URL, behind five verbs."""
+"""Where data lie: on the local disk or at any fsspec URL, behind a few verbs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import disk_errors, write_bytes
+from wmeval.jobs.atomic import disk_errors, write_parts
 
 
 @dataclass(frozen=True)
 class Location:
-    """A folder on the local disk (``path``) or on another file system (``system``, ``root``).
+    """A folder or file on the local disk (``path``) or elsewhere (``system``, ``root``).
 
     Attributes:
         url: as users name it.
-        path: local folder, None elsewhere.
+        path: local path, None elsewhere.
         system: fsspec file system, None for local.
         root: path on that file system.
     """
@@ -64,12 +65,36 @@ class Location:
         Raises:
             UserError: disk full or not writable.
         """
+        (self / key).write([content])
+
+    def write(self, parts: Sequence[bytes]) -> None:
+        """Write this very file or object; as `put`."""
         if self.path is not None:
-            write_bytes(self.path / key, content)
+            write_parts(self.path, parts)
             return
         with self._remote_errors():
-            self._make_room(key)
-            self.system.pipe_file(f"{self.root.rstrip('/')}/{key}", content)
+            self.system.makedirs(self.root.rstrip("/").rsplit("/", 1)[0], exist_ok=True)
+            self.system.pipe_file(self.root, b"".join(parts))
+
+    def open(self) -> BinaryIO:
+        """Open this very file or object for reading.
+
+        Raises:
+            UserError: it is not there, is a folder, or cannot be read.
+        """
+        try:
+            if self.path is not None:
+                return self.path.open("rb")
+            if self.system.isdir(self.root):
+                raise IsADirectoryError
+            stream: BinaryIO = self.system.open(self.root, "rb")
+            return stream
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise UserError(f"{self.url}: there is no such file.") from error
+        except IsADirectoryError as error:
+            raise UserError(f"{self.url} is a folder, not a rollout file.") from error
+        except OSError as error:
+            raise UserError(f"{self.url} cannot be read: {error.strerror or error}.") from error
 
     def objects(self) -> list[str]:
         """Names of all objects below, sorted."""

@@ -326,9 +326,7 @@ class Rollout:
 # --- verbs ----------------------------------------------------------------------------------------
 
 
-def write_hdf5(
-    rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | None = None
-) -> Path:
+def write_hdf5(rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | None = None) -> str:
     """Write one HDF5 file, whole or not at all. See `wmeval.datasets.hdf5.write_hdf5`."""
     from wmeval.datasets.hdf5 import write_hdf5 as write
 
@@ -362,7 +360,7 @@ def read(path_or_url: str | Path) -> Rollout:
             return read_hdf5(path / "rollout.h5")
         if not path.is_dir():
             return read_hdf5(path)
-    return read_zarr(text)
+    return read_hdf5(text) if text.endswith(".h5") else read_zarr(text)
 
 
 def validate(path_or_url: str | Path) -> list[str]:

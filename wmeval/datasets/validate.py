@@ -41,7 +41,7 @@ def validate(target: str | Path) -> list[str]:
 def _place(place: Location) -> list[str]:
     path = place.path
     if path is None:
-        return check_set(place, _rollout_at) if is_set(place) else _zarr(place)
+        return check_set(place, _rollout_at) if is_set(place) else _rollout_at(place)
     if path.is_file():
         return _file(path)
     if not path.is_dir():
@@ -57,22 +57,20 @@ def _place(place: Location) -> list[str]:
 
 
 def _rollout_at(place: Location) -> list[str]:
-    path = place.path
-    if path is not None and path.suffix == ".h5":
-        return _hdf5(path)
-    return _zarr(place)
+    return _hdf5(place) if place.url.endswith(".h5") else _zarr(place)
 
 
-def _hdf5(path: Path) -> list[str]:
+def _hdf5(target: Path | Location) -> list[str]:
+    place = locate(target) if isinstance(target, Path) else target
     try:
-        sha256, _ = hdf5.check_user_block(path)
-        with path.open("rb") as stream:
+        sha256, _ = hdf5.check_user_block(place)
+        with place.open() as stream:
             stream.seek(hdf5.USER_BLOCK)
             found = document.stream_digest(stream)
         if found != sha256:
             # HDF5 is not asked to read what is known to be damaged.
-            return [str(document.damaged(str(path), "checksum of its content does not match"))]
-        return _pictures(str(path), *hdf5.read_with_header(path))
+            return [str(document.damaged(place.url, "checksum of its content does not match"))]
+        return _pictures(place.url, *hdf5.read_with_header(place.url))
     except UserError as error:
         return [str(error)]
 

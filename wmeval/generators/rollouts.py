@@ -406,19 +406,10 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     film = f"{sets.EPISODES}/{name}.mp4" if job["video"] else None
     kept = tuple(job["layers"])
     objects: dict[str, list[int | str]] = {}
-    if place.path is not None:
-        _write(rollout, job, place.path / path, place.path / film if film else None, kept)
-    else:
-        with tempfile.TemporaryDirectory(prefix="wmeval-") as folder:
-            local = Path(folder)
-            if job["backend"] == "zarr":
-                write_zarr(rollout, (place / path).url, layers=kept)
-                _write_film(rollout, job, local / f"{name}.mp4" if film else None)
-            else:
-                _write(rollout, job, local / name, local / f"{name}.mp4" if film else None, kept)
-                place.put(path, (local / name).read_bytes())
-            if film:
-                place.put(film, (local / f"{name}.mp4").read_bytes())
+    write = {"hdf5": write_hdf5, "zarr": write_zarr}[job["backend"]]
+    write(rollout, (place / path).url, layers=kept)
+    if film is not None:
+        _film(rollout, job, place / film)
     stored = f"{path}/{zarr_store.MANIFEST}" if job["backend"] == "zarr" else path
     for key in (stored, film):
         if key is not None:
@@ -444,22 +435,17 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     return episode
 
 
-def _write(
-    rollout: Rollout, job: Mapping[str, Any], path: Path, film: Path | None, kept: tuple[str, ...]
-) -> None:
-    if job["backend"] == "zarr":
-        write_zarr(rollout, path, layers=kept)
-    else:
-        write_hdf5(rollout, path, layers=kept)
-    _write_film(rollout, job, film)
-
-
-def _write_film(rollout: Rollout, job: Mapping[str, Any], film: Path | None) -> None:
-    if film is None:
-        return
+def _film(rollout: Rollout, job: Mapping[str, Any], place: Location) -> None:
     assert rollout.frames is not None
     rate = 1 / rollout.clock.control_period if job["fps"] is None else exact(job["fps"])
-    write_mp4(film, rollout.frames.layers["rgb"], rate)
+    frames = rollout.frames.layers["rgb"]
+    if place.path is not None:
+        write_mp4(place.path, frames, rate)
+        return
+    with tempfile.TemporaryDirectory(prefix="wmeval-") as folder:
+        local = Path(folder, "film.mp4")
+        write_mp4(local, frames, rate)
+        place.write([local.read_bytes()])
 
 
 # --- sources of replays -------------------------------------------------------------------------
