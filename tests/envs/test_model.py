@@ -96,3 +96,14 @@ def test_an_object_without_methods_is_refused():
 
     with pytest.raises(ModelError, match=r"'toy' \(stepwise\) has no method 'step'"):
         checked_spec(NoStep())
+
+
+@pytest.mark.parametrize("paradigm", ["action", "keyboard", "camera", "language"])
+def test_the_templates_are_good_cards(paradigm):
+    assert read_spec(paradigm).paradigm == paradigm
+
+
+def test_a_file_wins_over_a_template(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "camera").write_text("name: mine")
+    assert read_spec("camera").name == "mine"

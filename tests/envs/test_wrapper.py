@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wmeval.clock import CandidateClock, SceneClock
 from wmeval.envs.adapters import Channels, make_adapter
 from wmeval.envs.model import Context, ModelError, ModelSpec
-from wmeval.envs.wrapper import BlockFeeder, WorldModelEnv, drive, native_controls
+from wmeval.envs.wrapper import BlockFeeder, WorldModelEnv, drive, frame_count, native_controls
 from wmeval.errors import UserError
 from wmeval.records import Clip
 
@@ -151,7 +151,9 @@ def test_stepwise_and_clip_models_get_the_same_controls_and_times(kind, chunk):
 def test_a_longest_clip_cuts_whole_chunks():
     model = WholeClip(chunk=3, max_frames=121 - 1)
     clip = drive(model, adapter(model), actions(305), context(model.spec))
-    assert len(clip) == 27 * 4 + 1
+    assert len(clip) == frame_count(model.spec, TA, 305) == 27 * 4 + 1
+    assert frame_count(Counter().spec, TA, 305) == 121
+    assert frame_count(Counter().spec, TA, 9) == 1
 
 
 @pytest.mark.parametrize(
@@ -299,3 +301,19 @@ def test_the_models_seed_follows_the_episodes_seed():
         env.reset(seed=seed)
         seeds.append(env.model.seed)
     assert seeds[0] == seeds[1] != seeds[2]
+
+
+@pytest.mark.gl
+def test_a_real_scene_checks_and_shows_its_seed_frame():
+    reference = gym.make("WMEval/BeamDomino-v0", width=32, height=32, max_steps=60)
+    env = WorldModelEnv(reference, Counter(width=32, height=32))
+    env.model._frames = lambda c: np.zeros((4 * len(c), 32, 32, 3), np.uint8)
+    check_env(env, skip_render_check=True)
+    observation, _ = env.reset(seed=5, options={"shape": "glancing", "view": "static"})
+    reference.reset(seed=5, options={"shape": "glancing", "view": "static"})
+    assert np.array_equal(observation["frame"], reference.unwrapped.draw(("rgb",))["rgb"])
+    assert env.action_space == reference.action_space
+    steps = [env.step(np.zeros(2, np.float32)) for _ in range(60)]
+    assert [i for i, s in enumerate(steps) if "clip" in s[4]] == [9, 19, 29, 39, 49, 59]
+    assert steps[-1][3]
+    reference.close()

@@ -34,6 +34,10 @@ CardT = TypeVar("CardT", bound=Card)
 _ACTUATES: dict[str, tuple[Actuates, ...]] = {"action": ("body",), "camera": ("camera",)}
 
 
+CARDS = Path(__file__).parent / "candidates" / "cards"
+"""Templates of model cards, one per paradigm."""
+
+
 class ModelError(UserError):
     """A candidate failed or broke its contract; the message names it, what it did and the mend."""
 
@@ -116,10 +120,16 @@ class ModelSpec(Card):
 def read_spec(path: str | Path) -> ModelSpec:
     """Read a model card (YAML or JSON).
 
+    Args:
+        path: a file, or the bare name of a template beside `wmeval.envs.candidates` ("keyboard").
+
     Raises:
         UserError: no such file, not YAML, or a field that is unknown or out of range.
     """
     path = Path(path)
+    template = CARDS / f"{path}.yaml"
+    if not path.suffix and len(path.parts) == 1 and not path.exists() and template.is_file():
+        path = template
     try:
         with path.open("rb") as file:
             document = yaml.safe_load(file.read(1 << 20))

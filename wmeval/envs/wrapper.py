@@ -143,6 +143,15 @@ def model_controls(
     return controls[:blocks]
 
 
+def frame_count(spec: ModelSpec, control_period: Fraction, actions: int) -> int:
+    """Frames of a clip driven by so many actions, seed frame included (0 blocks: 1)."""
+    clock, s = spec.clock, spec.frames_per_action
+    blocks = clock.blocks_sent(actions, control_period)
+    if spec.max_frames is not None:
+        blocks = min(blocks, (spec.max_frames - 1) // s // clock.chunk * clock.chunk)
+    return blocks * s + 1
+
+
 def _parts(
     spec: ModelSpec, context: Context, adapter: Adapter, actions: Sequence[Any] | F8
 ) -> list[tuple[int, tuple[Control, ...], str]]:
