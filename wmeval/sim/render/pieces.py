@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,13 @@ SPHERE_SEGMENTS = (16, 24, 32, 48, 64, 96, 128)
 ANCHOR_STEP = 64.0
 """Positions go to the GPU relative to a world point on this grid [m] (float32 keeps its digits)."""
 
-RECORD = 24
+DARKENS_M = 0.45
+"""How far [m] a box or mesh takes ambient light from its surroundings."""
+
+BALL_DARKENS = 2.5
+"""How far a ball does, in radii (the fade in ``ground.frag``)."""
+
+RECORD = 28
 """Floats of one piece in its buffer: the struct of ``piece.glsl``."""
 
 
@@ -52,6 +58,7 @@ class Pieces:
         ball_slots: rows of ``slots`` for `SPHERE_SEGMENTS`.
         textures: layers of the texture array.
         floor: index of the piece that everything stands on, or -1.
+        stand: height [m] on which the lowest movable piece stands at t = 0, else the floor's top.
     """
 
     body: I8
@@ -70,6 +77,7 @@ class Pieces:
     ball_slots: I8
     textures: tuple[Texture, ...]
     floor: int
+    stand: float
     instance: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __len__(self) -> int:
@@ -140,7 +148,8 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
             record.append(
                 [layer, repeat_u, repeat_v, look.roughness]
                 + [0.08 * look.specular, look.mirror, look.opacity, look.ior]
-                + [body.instance, radius if ball else 0.0, 0.0, 0.0]
+                + [body.instance, radius if ball else 0.0, len(rows), 0.0]
+                + [*size, 0.0 if ball else DARKENS_M]
             )
     count = len(rows)
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
@@ -167,10 +176,11 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         np.arange(len(SPHERE_SEGMENTS)),
         tuple(textures),
         -1,
+        -1e4,
         np.array([scene.bodies[i].instance for i in body_of], np.int64),
     )
-    object.__setattr__(pieces, "floor", _floor(scene, pieces))
-    return pieces
+    floor = _floor(scene, pieces)
+    return replace(pieces, floor=floor, stand=_stand(scene, pieces, floor))
 
 
 def start_state(scene: Scene, camera: int = 0) -> RenderState:
@@ -209,6 +219,17 @@ def _floor(scene: Scene, pieces: Pieces) -> int:
             i += 1
     area = np.where(pieces.static & upright & boxes, half[:, 0] * half[:, 1], 0.0)
     return int(np.argmax(area)) if area.max() > 1.0 else -1
+
+
+def _stand(scene: Scene, pieces: Pieces, floor: int) -> float:
+    """Where the ground is for what rolls on it: an arena's own floor may lie on the vast one."""
+    if not len(pieces):
+        return -1e4
+    rotation, centre = pieces.world(start_state(scene))
+    bottom = centre[:, 2] - extents(pieces, rotation)[:, 2]
+    top = float(centre[floor, 2] + pieces.half[floor, 2]) if floor >= 0 else -1e4
+    movable = ~pieces.static
+    return max(top, float(bottom[movable].min())) if movable.any() else top
 
 
 def mean_color(texture: Texture) -> F8:
@@ -306,12 +327,15 @@ class SunView:
         texel: [m] of a map of ``size`` texels.
         to_sun: (3,) unit.
         span: width of the region [m].
+        ground_low, ground_high: (2,) x and y [m] around the region's part of the ground.
     """
 
     rows: F8
     texel: float
     to_sun: F8
     span: float
+    ground_low: F8
+    ground_high: F8
 
     def relative(self, anchor: F8) -> F8:
         """Rows for anchor-relative points."""
@@ -400,11 +424,16 @@ class SunRegion:
         rows[1, :3], rows[1, 3] = y / span, 0.5 - centre[1] / span
         rows[2, :3] = -to_sun / (top - bottom)
         rows[2, 3] = top / (top - bottom)
-        return SunView(rows, span / size, to_sun, span)
+        # The window's centre brought down to the ground, and the reach of what stands around it.
+        down = (level - self.low[2]) / steep
+        ground = centre[0] * x[:2] + centre[1] * y[:2] - to_sun[:2] * down
+        reach = np.minimum((self.high - self.low)[:2].max() / 2 + 1.0, span / 2)
+        return SunView(rows, span / size, to_sun, span, ground - reach, ground + reach)
 
 
 __all__ = [
     "ANCHOR_STEP",
+    "DARKENS_M",
     "GLASS",
     "MIRROR",
     "OPAQUE",

@@ -44,6 +44,7 @@ from wmeval.sim.render.pieces import (
     GLASS,
     MIRROR,
     OPAQUE,
+    RECORD,
     SPHERE_SEGMENTS,
     Pieces,
     SunRegion,
@@ -63,6 +64,8 @@ F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 EXPOSURE = 0.42
+GROUND_SIZE = 256
+"""Texels along a side of the map of light that bodies take from the ground."""
 _FRAME_BYTES = 512
 """Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
 _FLOATS = _FRAME_BYTES // 4
@@ -291,6 +294,7 @@ class RasterRenderer:
         if colored:
             gpu.use_frame(0)
             gpu.draw_shadow(gpu.shadow, np.flatnonzero(casters), False)
+            gpu.draw_ground(np.flatnonzero(casters))
             gpu.write_shadow_mask(instant, np.flatnonzero(casters))
             for k, cube in enumerate(cubes):
                 others = instant.drawn.copy()
@@ -331,14 +335,15 @@ class RasterRenderer:
             0.5 * up * instant.sun_color + 0.6 * (0.5 * zenith + 0.5 * horizon)
         )
         rows[12] = [*(np.array(sky.ground) * light * (0.4 + 0.6 * up)), 0]
-        rows[13] = [*bounce, 0]
+        rows[13] = [*bounce, self._pieces.stand - instant.anchor[2]]
         rows[14:17] = instant.sun.relative(instant.anchor)
         texel = instant.sun.texel
         # The shadow's edge at a metre's distance from what casts it, but at least a texel and a bit.
         kernel = float(np.clip(0.75 * sun.softness / texel, 1.25, 4.0))
         depth_per_m = float(np.linalg.norm(instant.sun.rows[2, :3]))
-        rows[17] = [kernel, 0.6 * texel, 0.35 * texel * depth_per_m, 1 / self.shadow_size]
-        rows[18] = [0, 0, 0, 0]
+        rows[17] = [kernel, 0.15 * texel, 0.05 * texel * depth_per_m, 1 / self.shadow_size]
+        low, high = instant.sun.ground_low, instant.sun.ground_high
+        rows[18] = [*(low - instant.anchor[:2]), 1 / (high[0] - low[0]), 0]
         return out
 
 
@@ -382,7 +387,7 @@ class _Gpu:
         self.vertices = keep(ctx.buffer(np.ascontiguousarray(pieces.vertices).tobytes()))
         self.triangles = keep(ctx.buffer(np.ascontiguousarray(pieces.triangles).tobytes()))
         count = max(1, len(pieces))
-        self.records = keep(ctx.buffer(reserve=count * 96))
+        self.records = keep(ctx.buffer(reserve=count * 4 * RECORD))
         self.frames = keep(ctx.buffer(reserve=_FRAME_BYTES))
         self.chosen = keep(ctx.buffer(reserve=count * 4))
         self.commands = keep(ctx.buffer(reserve=count * 20))
@@ -392,6 +397,9 @@ class _Gpu:
         self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
         self.shadow_size = shadow_size
         self.shadow = self._shadow_target(shadow_size, ids=False)
+        self.ground_map = keep(ctx.texture((GROUND_SIZE, GROUND_SIZE), 1))
+        self.ground_map.repeat_x = self.ground_map.repeat_y = False
+        self.ground_target = keep(ctx.framebuffer([self.ground_map]))
         self.shadow_mask = keep(ctx.texture((128, 128), 1, dtype="u1"))
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
@@ -414,20 +422,22 @@ class _Gpu:
     # --- programs and targets ---
 
     def _programs(self) -> None:
-        light = ("frame", "sky", "light", "openness", "film")
+        light = ("frame", "sky", "light", "film")
         vertex = ("frame", "piece", "surface.vert")
         self.surface = {
-            kind: self._mesh_program(vertex, (*light, "mesh_surface", f"{name}.frag"), **options)
+            kind: self._mesh_program(
+                vertex, (*light, "mesh_surface", "openness", f"{name}.frag"), **options
+            )
             for kind, name, options in _SURFACES
         }
         self.ball = {
-            kind: self._ball_program("ball.vert", (*light, "ball_surface", f"{name}.frag"), **options)
+            kind: self._ball_program(
+                "ball.vert", (*light, "ball_surface", "openness", f"{name}.frag"), **options
+            )
             for kind, name, options in _SURFACES
         }
         self.label = [
-            self._mesh_program(
-                ("frame", "piece", "label.vert"), ("frame", "label.frag"), ids=ids
-            )
+            self._mesh_program(("frame", "piece", "label.vert"), ("frame", "label.frag"), ids=ids)
             for ids in (False, True)
         ]
         self.label_ball = [
@@ -442,6 +452,7 @@ class _Gpu:
             self._ball_program("shadow_ball.vert", ("shadow_ball.frag",), ids=ids)
             for ids in (False, True)
         ]
+        self.ground = self._ball_program("ground.vert", ("frame", "piece", "ground.frag"))
         self.sky = self._screen_program(("frame", "sky", "film", "sky.frag"))
         self.sky_cube = self._screen_program(("frame", "sky", "film", "sky.frag"), cube=True)
         self.shade_ids = self._screen_program(("frame", "shade_ids.frag"))
@@ -461,7 +472,7 @@ class _Gpu:
             )
         )
         for unit, name in enumerate(
-            ("textures", "shadow_map", "clouds", "surroundings", "occluder_grid", "shadow_mask")
+            ("textures", "shadow_map", "clouds", "surroundings", "ground_map", "shadow_mask")
         ):
             if name in program:
                 program[name].value = unit
@@ -658,6 +669,16 @@ class _Gpu:
         self.ctx.disable(self.ctx.CULL_FACE)
         self._draw_balls(self.shadow_ball[ids][1], chosen[balls])
 
+    def draw_ground(self, chosen: I8) -> None:
+        """The light that bodies leave to the ground: the product over all of them."""
+        ctx = self.ctx
+        self.ground_target.use()
+        self.ground_target.clear(1.0, 1.0, 1.0, 1.0)
+        ctx.enable_only(ctx.BLEND)
+        self.device.glBlendFunc(gl.ZERO, gl.SRC_COLOR)
+        self._draw_balls(self.ground[1], chosen)
+        ctx.disable(ctx.BLEND)
+
     def write_shadow_mask(self, instant: _Instant, chosen: I8) -> None:
         """Mark the cells of the sun's view that any caster may darken."""
         n = self.shadow_mask.width
@@ -738,6 +759,7 @@ class _Gpu:
         self.textures.use(0)
         self.shadow[1].use(1)
         self.clouds.use(2)
+        self.ground_map.use(4)
         self.shadow_mask.use(5)
 
     def draw_color(

@@ -15,6 +15,6 @@ layout(std140, binding = 0) uniform Frame {
     vec4 shadow_x;      // anchor-relative point -> shadow map (x, y, depth) in [0, 1]
     vec4 shadow_y;
     vec4 shadow_z;
-    vec4 shadow_info;   // kernel radius [1], normal offset [m], depth bias [1], 1 / map size
-    vec4 grid_info;     // occluder grid: origin x, y [m], 1 / cell [1/m], cells along a side
+    vec4 shadow_info;   // kernel radius [texels], normal offset [m], depth bias [1], 1 / map size
+    vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]
 };

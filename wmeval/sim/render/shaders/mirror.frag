@@ -26,7 +26,7 @@ void main() {
         toward = from + r * max(along, 0.0);
     }
     vec3 reflected = seen.rgb * seen.rgb * 4.0;
-    float open = openness(point, n, label.z);
+    float open = openness(point, n);
     vec3 tint = mix(base, vec3(1.0), fresnel(0.0, nv) * 0.7);
     vec3 diffuse = base * (sun_color.rgb * lit + ambient(n) * open);
     vec3 result = mix(diffuse, reflected * tint * (0.45 + 0.55 * open), glass.y);

@@ -9,7 +9,7 @@ void main() {
     float nl = dot(n, sun.xyz);
     float nv = max(dot(n, view), 0.0);
     float lit = nl > 0.0 ? nl * sun_visibility(point, n, nl) : 0.0;
-    float open = openness(point, n, label.z);
+    float open = openness(point, n);
     vec3 result = base * (sun_color.rgb * lit + ambient(n) * open);
 #ifndef CUBE
     float gloss = max(1.0 - look.w * 1.4, 0.0);

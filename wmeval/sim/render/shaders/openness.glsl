@@ -1,1 +1,16 @@
-float openness(vec3 p, vec3 n, float self) { return 1.0; }
+// Share of the ambient light that reaches a point past the bodies beside it.
+#ifdef CUBE
+float openness(vec3 p, vec3 n) { return 1.0; }
+#else
+uniform sampler2D ground_map;   // for points on the ground, seen from above
+
+float openness(vec3 p, vec3 n) {
+    float above = p.z - bounce.w;
+    // The ground takes light from what hangs low over it and looks down.
+    float down = 0.5 - 0.5 * n.z;
+    float open = 1.0 - 0.62 * down * down * exp2(-3.0 * max(above, 0.0));
+    float near = max(n.z, 0.0) * clamp(2.0 - 10.0 * abs(above), 0.0, 1.0);
+    float ground = texture(ground_map, (p.xy - ground_info.xy) * ground_info.z).r;
+    return open * mix(1.0, ground, near);
+}
+#endif
