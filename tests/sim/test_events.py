@@ -158,6 +158,26 @@ def test_events_leave_physics_and_the_probe_alone():
     assert [e.kind for log in told for e in log.events] == ["rolling", "contact", "impact"]
 
 
+def test_events_need_few_contacts(runs):
+    spec, log = runs["canonical"]
+    world = LocalWorld(spec, events=True)
+    assert world._detector.probe.contacts == tuple(log.state.body(n) for n in ("ball", "roof_ball"))
+    told = WorldLog.concatenate(drive(world, probe=Probe()))
+    assert told.events == log.events
+    # Asked for by body, the contacts are those of the full list.
+    some = LocalWorld(spec)
+    part = WorldLog.concatenate(
+        drive(some, seconds=3.2, probe=Probe("substeps", (log.state.body("ball"), 5, 6)))
+    ).contacts
+    c = log.contacts
+    mine = np.isin(c.body_a, (1, 5, 6)) | np.isin(c.body_b, (1, 5, 6))
+    keep = mine & (c.substep < 768)
+
+    for name in Contacts.__dataclass_fields__:
+        assert np.array_equal(getattr(part, name), getattr(c, name)[keep])
+    assert len(part) > 1000
+
+
 # --- made-up records ----------------------------------------------------------------------------
 
 

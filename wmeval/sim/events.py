@@ -29,7 +29,7 @@ from wmeval.conventions import tilt_angle
 from wmeval.errors import UserError
 from wmeval.records import Event, Events, WorldLog
 from wmeval.scene import MOTIONS, Scene
-from wmeval.sim.protocol import EventRules
+from wmeval.sim.protocol import EventRules, Probe
 
 Shape = Literal["canonical", "glancing", "direct_strike", "none"]
 
@@ -60,6 +60,7 @@ SHAPE_STAGE_CHAINS: dict[str, tuple[str, ...]] = {
 }
 """Trajectory shape to its chain of stages."""
 
+_MANY = 6
 _RANK = {kind: i for i, kind in enumerate(EVENT_KINDS)}
 
 
@@ -67,6 +68,9 @@ class EventDetector:
     """Streaming detector of one world's events.
 
     Roles that the chain "beam_domino" reads: "player", "leg", "slab", "roof_ball", "domino".
+
+    Attributes:
+        probe: the least that a world must keep for it.
     """
 
     def __init__(self, scene: Scene, rules: EventRules, clock: SceneClock) -> None:
@@ -115,6 +119,7 @@ class EventDetector:
                     self._watched[a, b] = self._watched[b, a] = True
         self._chain = chain
         self._state = -1
+        self.probe = Probe("substeps", _cover(self._watched))
 
     # --- verbs ----------------------------------------------------------------------------------
 
@@ -302,6 +307,17 @@ class EventDetector:
                 self._ended = True
                 count = float(len(self._falls))
                 found.append(self._event("cascade", last_fall, k, body, None, value=count))
+
+
+def _cover(watched: NDArray[np.bool_]) -> bool | tuple[int, ...]:
+    """Few bodies of which every watched pair has one; True where they would be many."""
+    left = watched.copy()
+    chosen: list[int] = []
+    while left.any():
+        busiest = int(left.sum(axis=1).argmax())
+        chosen.append(busiest)
+        left[busiest] = left[:, busiest] = False
+    return True if len(chosen) > _MANY else tuple(chosen)
 
 
 def _whole(substeps: Fraction, *, up: bool = False) -> int:

@@ -68,12 +68,13 @@ class Probe:
 
     Attributes:
         states: "substeps" keeps every state, "last" only the last.
-        contacts: keep contact points of every substep (costs one query a substep).
+        contacts: keep contact points of every substep: True all, indices those that touch one of
+            these bodies.
         bodies: indices whose state is wanted; None means all. Others repeat their last known state.
     """
 
     states: Literal["substeps", "last"] = "last"
-    contacts: bool = False
+    contacts: bool | tuple[int, ...] = False
     bodies: tuple[int, ...] | None = None
 
 

@@ -108,4 +108,7 @@ def pack_probe(probe: Probe) -> Header:
 def unpack_probe(header: Header) -> Probe:
     """Inverse of `pack_probe`."""
     bodies = None if header["bodies"] is None else tuple(header["bodies"])
-    return Probe(header["states"], header["contacts"], bodies)
+    contacts = header["contacts"]
+    return Probe(
+        header["states"], contacts if isinstance(contacts, bool) else tuple(contacts), bodies
+    )

@@ -24,7 +24,7 @@ from wmeval.sim.events import EventDetector
 from wmeval.sim.protocol import EngineInfo, Probe, RayQuery, WorldSpec
 
 EVERYTHING = Probe(states="substeps", contacts=True)
-"""What the event detector needs."""
+"""All states and contacts."""
 
 
 class World(Protocol):
@@ -108,7 +108,8 @@ class LocalWorld:
         if self._detector is None:
             log = WorldLog(*self._engine.advance(action, until, probe))
         else:
-            full = WorldLog(*self._engine.advance(action, until, EVERYTHING))
+            needed = EVERYTHING if probe.contacts else self._detector.probe
+            full = WorldLog(*self._engine.advance(action, until, needed))
             log = dataclasses.replace(
                 full if probe.states == "substeps" else full.rows(slice(-1, None)),
                 contacts=full.contacts if probe.contacts else Contacts.empty(),

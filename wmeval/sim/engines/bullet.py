@@ -267,24 +267,24 @@ class BulletEngine:
     def contacts(self, body: int, other: int) -> list[ContactPoint]:
         """Contacts with positive impulse between two bodies in the substep just done."""
         a, b = self._number(body), self._number(other)
-        found = self._p.getContactPoints(a, b, physicsClientId=self._client)
-        if not found:
-            return found if isinstance(found, list) else []
-        dt = self.dt
+        # A query by bodies is cheap, but turns the normal and not the friction when it swaps them:
+        # it only tells whether the full list is worth reading.
+        if not any(
+            q[9] > 0.0 for q in self._p.getContactPoints(a, b, physicsClientId=self._client)
+        ):
+            return []
         points = []
-        for q in found:
-            force = q[9]
-            if force <= 0.0:
+        for q in self._p.getContactPoints(physicsClientId=self._client):
+            if q[9] <= 0.0 or {q[1], q[2]} != {a, b}:
                 continue
-            tangential = _tangential(q, dt)
-            if q[1] == a:
-                points.append(ContactPoint(body, other, q[6], q[7], force * dt, tangential, q[8]))
-            else:
-                points.append(
-                    ContactPoint(
-                        body, other, q[5], _minus(q[7]), force * dt, _minus(tangential), q[8]
-                    )
+            impulse, tangential = q[9] * self.dt, _tangential(q, self.dt)
+            points.append(
+                ContactPoint(body, other, q[6], q[7], impulse, tangential, q[8])
+                if q[1] == a
+                else ContactPoint(
+                    body, other, q[5], _minus(q[7]), impulse, _minus(tangential), q[8]
                 )
+            )
         return points
 
     def apply_force(self, body: int, force: Vec) -> None:
@@ -375,6 +375,7 @@ class BulletEngine:
         c, before, after = self._client, self._before, self._after
         poses, velocities = self._poses, self._velocities
         every, contacts, damped = probe.states == "substeps", probe.contacts, self._damped
+        only = None if isinstance(contacts, bool) else frozenset(map(self._number, contacts))
         rows: list[tuple[Any, ...]] = []
         self._begin_rows(probe)
         while self.substep < until:
@@ -387,7 +388,7 @@ class BulletEngine:
             poses.clear()
             velocities.clear()
             if contacts:
-                self._read_contacts(rows)
+                self._read_contacts(rows, only)
             for call in after:
                 call(self)
             if every:
@@ -413,12 +414,12 @@ class BulletEngine:
                 self._number(body), (k * vx, k * vy, k * vz), (m * wx, m * wy, m * wz), self._client
             )
 
-    def _read_contacts(self, rows: list[tuple[Any, ...]]) -> None:
+    def _read_contacts(self, rows: list[tuple[Any, ...]], only: frozenset[int] | None) -> None:
         index, dt, substep = self._index, self.dt, self.substep - 1
         rows += [
             (substep, index[q[1]], index[q[2]], q[6], q[7], q[9] * dt, _tangential(q, dt), q[8])
             for q in self._p.getContactPoints(physicsClientId=self._client)
-            if q[9] > 0.0
+            if q[9] > 0.0 and (only is None or q[1] in only or q[2] in only)
         ]
 
     # --- RayQuery -------------------------------------------------------------------------------
