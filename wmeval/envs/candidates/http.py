@@ -259,8 +259,10 @@ def _error_text(data: bytes) -> str:
         return data[:200].decode("utf-8", "replace") or "no message"
 
 
-def _split(data: bytes, where: str) -> tuple[dict[str, Any], bytes]:
-    line, _, rest = data.partition(b"\n")
+def _split(data: bytes, where: str) -> tuple[dict[str, Any], memoryview]:
+    end = data.find(b"\n")
+    end = len(data) if end < 0 else end
+    line, rest = data[:end], memoryview(data)[end + 1 :]  # the pictures are not copied
     try:
         header = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -284,7 +286,9 @@ def _shape(row: Any) -> list[int] | None:
     return shape if all(type(n) is int and n >= 0 for n in shape) else None
 
 
-def _arrays(header: dict[str, Any], data: bytes, limit: int, where: str) -> list[NDArray[np.uint8]]:
+def _arrays(
+    header: dict[str, Any], data: bytes | memoryview, limit: int, where: str
+) -> list[NDArray[np.uint8]]:
     if header.get("encoding", "raw") == "zlib":
         inflate = zlib.decompressobj()
         try:
