@@ -18,6 +18,9 @@ from wmeval.scene import Box, Cylinder, Mesh, MeshData, Meshes, Shape, Sphere
 
 Array = NDArray[np.float64]
 
+RIM = 0.04
+"""Rounding of a cylinder's rims, as a share of its radius or half height."""
+
 
 def _data(vertices: Array, triangles: Array, normals: Array, uv: Array) -> MeshData:
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -189,13 +192,16 @@ def revolve(profile: Sequence[tuple[float, float]], segments: int = 64) -> MeshD
     return merge(parts)
 
 
-def cylinder(radius: float, height: float, segments: int = 64) -> MeshData:
-    """Cylinder about z with slightly rounded rims and flat-mapped caps."""
-    b = 0.04 * min(radius, height / 2)
-    bend = np.linspace(0, np.pi / 2, 4)
+def cylinder(radius: float, height: float, segments: int = 64, rim: int = 3) -> MeshData:
+    """Cylinder about z [m] with flat-mapped caps and rims rounded in ``rim`` strips (0: sharp)."""
     half = height / 2
-    lower = [(radius - b + b * math.sin(t), -half + b - b * math.cos(t)) for t in bend]
-    upper = [(radius - b + b * math.cos(t), half - b + b * math.sin(t)) for t in bend]
+    if rim:
+        b = RIM * min(radius, half)
+        bend = np.linspace(0, np.pi / 2, rim + 1)
+        lower = [(radius - b + b * math.sin(t), -half + b - b * math.cos(t)) for t in bend]
+        upper = [(radius - b + b * math.cos(t), half - b + b * math.sin(t)) for t in bend]
+    else:
+        lower, upper = [(radius, -half)], [(radius, half)]
     mesh = revolve([(0.0, -half), *lower, *upper, (0.0, half)], segments)
     uv = mesh.uv.copy()
     cap = np.abs(mesh.normals[:, 2]) > 0.999
@@ -269,7 +275,7 @@ def dome(radius: float, height: float, segments: int = 64, rings: int = 16) -> M
 
 
 def tessellate(shape: Shape, meshes: Meshes, *, uv_m: float | None = None) -> MeshData:
-    """Mesh of any shape in its own frame.
+    """Finest mesh of any shape in its own frame.
 
     Args:
         shape: what to draw.
@@ -279,22 +285,50 @@ def tessellate(shape: Shape, meshes: Meshes, *, uv_m: float | None = None) -> Me
     Raises:
         UserError: a `Mesh` whose hash is not in ``meshes``.
     """
+    return levels(shape, meshes, uv_m=uv_m)[-1][0]
+
+
+def levels(
+    shape: Shape, meshes: Meshes, *, uv_m: float | None = None
+) -> list[tuple[MeshData, float]]:
+    """Meshes of a shape from coarse to fine, each with its largest departure [m] from the finest.
+
+    Arguments and errors as for `tessellate`.
+    """
     if isinstance(shape, Sphere):
-        unit = sphere(64)
-        mesh = MeshData(unit.vertices * np.float32(shape.radius), *_rest(unit))
-        metres = (2 * math.pi * shape.radius, math.pi * shape.radius)
-        return mesh if uv_m is None else _with_uv(mesh, mesh.uv * np.array(metres) / uv_m)
+        out = []
+        for segments in (16, 32, 64):
+            unit = sphere(segments)
+            ball = MeshData(unit.vertices * np.float32(shape.radius), *_rest(unit))
+            if uv_m is not None:
+                metres = np.array([2 * math.pi * shape.radius, math.pi * shape.radius])
+                ball = _with_uv(ball, ball.uv * metres / uv_m)
+            out.append((ball, shape.radius * (1 - math.cos(math.pi / segments))))
+        return [*out[:-1], (out[-1][0], 0.0)]
     if isinstance(shape, Box):
-        mesh = box(shape.half_extents, shape.bevel)
-    elif isinstance(shape, Cylinder):
-        mesh = cylinder(shape.radius, shape.height)
-        if uv_m is not None:
-            cap = np.abs(mesh.normals[:, 2]) > 0.999
-            uv = mesh.uv * np.array([2 * math.pi * shape.radius, shape.height]) / uv_m
-            uv[cap] = mesh.vertices[cap, :2] / uv_m
-            return _with_uv(mesh, uv)
-    else:
-        mesh = _stored(shape, meshes)
+        bevel = min(shape.bevel, 0.999 * min(shape.half_extents))
+        steps = ((0.0, 1, 0.42 * bevel), (bevel, 1, 0.08 * bevel), (bevel, 2, 0.0))
+        return [
+            (_metric(box(shape.half_extents, b, n), uv_m), error)
+            for b, n, error in (steps if bevel > 0 else steps[:1])
+        ]
+    if isinstance(shape, Cylinder):
+        bevel = RIM * min(shape.radius, shape.height / 2)
+        out = []
+        for segments, rim in ((12, 0), (20, 0), (32, 1), (64, 3)):
+            mesh = cylinder(shape.radius, shape.height, segments, rim)
+            if uv_m is not None:
+                cap = np.abs(mesh.normals[:, 2]) > 0.999
+                uv = mesh.uv * np.array([2 * math.pi * shape.radius, shape.height]) / uv_m
+                uv[cap] = mesh.vertices[cap, :2] / uv_m
+                mesh = _with_uv(mesh, uv)
+            facet = shape.radius * (1 - math.cos(math.pi / segments))
+            out.append((mesh, facet + (0.42 - 0.34 * rim) * bevel))
+        return [*out[:-1], (out[-1][0], 0.0)]
+    return [(_metric(_stored(shape, meshes), uv_m), 0.0)]
+
+
+def _metric(mesh: MeshData, uv_m: float | None) -> MeshData:
     return mesh if uv_m is None else _with_uv(mesh, _cube_map(mesh) / uv_m)
 
 

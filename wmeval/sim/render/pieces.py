@@ -21,8 +21,8 @@ I8 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 OPAQUE, MIRROR, GLASS = 0, 1, 2
-SPHERE_SEGMENTS = (16, 24, 32, 48, 64, 96, 128)
-"""Meridians of a ball's mesh, by how large it appears."""
+LEVELS = 4
+"""Meshes a shape may have, from coarse to fine."""
 
 ANCHOR_STEP = 64.0
 """Positions go to the GPU relative to a world point on this grid [m] (float32 keeps its digits)."""
@@ -45,7 +45,9 @@ class Pieces:
         body: (P,) index of the body.
         position: (P, 3) in the body's frame [m].
         rotation: (P, 3, 3) piece to body.
-        slot: (P,) row of ``slots``; -1 for spheres, whose mesh depends on the view.
+        slot: (P,) row of ``slots`` of the finest mesh; -1 for balls, which need none.
+        coarse: (P, LEVELS) rows of ``slots`` from coarse to fine.
+        departure: (P, LEVELS) largest distance [m] of each from the finest.
         kind: (P,) OPAQUE | MIRROR | GLASS.
         radius: (P,) of the bounding sphere [m].
         ball: (P,) is a sphere.
@@ -55,7 +57,6 @@ class Pieces:
         vertices: (V, 8) position, normal, texture coordinates of all meshes.
         triangles: (T, 3) uint32, relative to each slot's first vertex.
         slots: (S, 3) count, first index, first vertex.
-        ball_slots: rows of ``slots`` for `SPHERE_SEGMENTS`.
         textures: layers of the texture array.
         floor: index of the piece that everything stands on, or -1.
         stand: height [m] on which the lowest movable piece stands at t = 0, else the floor's top.
@@ -65,6 +66,8 @@ class Pieces:
     position: F8
     rotation: F8
     slot: I8
+    coarse: I8
+    departure: F8
     kind: I8
     radius: F8
     ball: Mask
@@ -74,7 +77,6 @@ class Pieces:
     vertices: F4
     triangles: NDArray[np.uint32]
     slots: I8
-    ball_slots: I8
     textures: tuple[Texture, ...]
     floor: int
     stand: float
@@ -91,8 +93,8 @@ class Pieces:
 
     @cached_property
     def scale(self) -> F8:
-        """Factor (P,) on the mesh: balls share unit spheres."""
-        return np.where(self.ball, self.radius, 1.0)
+        """Factor (P,) on the shape: a ball is the unit sphere."""
+        return np.asarray(np.where(self.ball, self.radius, 1.0))
 
 
 def _half_extents(mesh: MeshData) -> F8:
@@ -113,10 +115,10 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     """
     materials = {m.name: m for m in scene.materials}
     textures: dict[Texture, int] = {}
-    pool: list[MeshData] = [shapes.sphere(n) for n in SPHERE_SEGMENTS]
-    found: dict[tuple[object, float | None], int] = {}
+    pool: list[MeshData] = []
+    found: dict[tuple[object, float | None], tuple[list[int], list[float]]] = {}
     rows: list[tuple[int, int, int, float, bool]] = []
-    position, rotation, half, record = [], [], [], []
+    position, rotation, half, record, coarse, departure = [], [], [], [], [], []
     for index, body in enumerate(scene.bodies):
         for visual in body.visuals:
             look = materials[visual.material]
@@ -127,6 +129,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
             shape = visual.shape
             ball = isinstance(shape, Sphere)
             slot = -1
+            choice = ([-1] * LEVELS, [0.0] * LEVELS)
             if isinstance(shape, Sphere):
                 size = np.full(3, shape.radius)
                 radius = shape.radius
@@ -136,11 +139,18 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
             else:
                 key = (shape, look.uv_m)
                 if key not in found:
-                    found[key] = len(pool)
-                    pool.append(shapes.tessellate(shape, meshes, uv_m=look.uv_m))
-                slot = found[key]
+                    made = shapes.levels(shape, meshes, uv_m=look.uv_m)
+                    made += made[-1:] * (LEVELS - len(made))
+                    # The last level is the finest; earlier copies of it are never reached.
+                    numbers = list(range(len(pool), len(pool) + LEVELS))
+                    pool.extend(mesh for mesh, _ in made)
+                    found[key] = (numbers, [error for _, error in made])
+                choice = found[key]
+                slot = choice[0][-1]
                 size = _half_extents(pool[slot])
                 radius = float(np.linalg.norm(pool[slot].vertices.astype(np.float64), axis=1).max())
+            coarse.append(choice[0])
+            departure.append(choice[1])
             rows.append((index, slot, _kind(look), radius, ball))
             position.append(visual.position)
             rotation.append(conventions.quaternion_to_matrix(np.array(visual.quaternion_wxyz)))
@@ -154,6 +164,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     count = len(rows)
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     body_of = np.array(columns[0], np.int64)
+    pool = pool or [shapes.box((1.0, 1.0, 1.0))]
     starts = np.cumsum([0] + [len(m.vertices) for m in pool[:-1]])
     firsts = np.cumsum([0] + [3 * len(m.triangles) for m in pool[:-1]])
     full = np.zeros((count, RECORD), np.float32)
@@ -164,6 +175,8 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         np.array(position, np.float64).reshape(count, 3),
         np.array(rotation, np.float64).reshape(count, 3, 3),
         np.array(columns[1], np.int64),
+        np.array(coarse, np.int64).reshape(count, LEVELS),
+        np.array(departure, np.float64).reshape(count, LEVELS),
         np.array(columns[2], np.int64),
         np.array(columns[3], np.float64),
         np.array(columns[4], bool),
@@ -173,7 +186,6 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         np.concatenate([np.concatenate([m.vertices, m.normals, m.uv], axis=1) for m in pool]),
         np.concatenate([m.triangles for m in pool]),
         np.stack([[3 * len(m.triangles) for m in pool], firsts, starts], axis=1).astype(np.int64),
-        np.arange(len(SPHERE_SEGMENTS)),
         tuple(textures),
         -1,
         -1e4,
@@ -438,7 +450,6 @@ __all__ = [
     "MIRROR",
     "OPAQUE",
     "RECORD",
-    "SPHERE_SEGMENTS",
     "STATIC",
     "Pieces",
     "SunRegion",

@@ -45,7 +45,6 @@ from wmeval.sim.render.pieces import (
     MIRROR,
     OPAQUE,
     RECORD,
-    SPHERE_SEGMENTS,
     Pieces,
     SunRegion,
     SunView,
@@ -624,21 +623,13 @@ class _Gpu:
         array.render(mode=self.ctx.TRIANGLE_STRIP, vertices=4, instances=len(chosen))
 
     def _slots(self, instant: _Instant, view: View, chosen: I8, *, error_px: float) -> I8:
-        """Mesh of each chosen piece; a ball's is as fine as its size in the picture asks for."""
+        """The coarsest mesh of each chosen piece that departs from the finest by ``error_px``."""
         pieces = self.pieces
-        slots = pieces.slot[chosen].copy()
-        balls = pieces.ball[chosen]
-        if balls.any():
-            away = np.linalg.norm(instant.centre[chosen] - view.eye, axis=1)
-            radius = pieces.radius[chosen]
-            size_px = radius / np.maximum(away - radius, 0.05 * radius)
-            size_px *= 0.5 * view.height / view.tangents[1]
-            # The sagitta of a facet, R (1 - cos(pi / n)), stays below the error.
-            wanted = np.pi * np.sqrt(size_px / (2 * error_px))
-            level = np.searchsorted(SPHERE_SEGMENTS, wanted)
-            level = np.minimum(level, len(SPHERE_SEGMENTS) - 1)
-            slots[balls] = self.pieces.ball_slots[level[balls]]
-        return slots
+        away = np.linalg.norm(instant.centre[chosen] - view.eye, axis=1)
+        nearest = np.maximum(away - pieces.radius[chosen], view.near)
+        pixel = nearest * 2 * view.tangents[1] / view.height
+        good = pieces.departure[chosen] <= error_px * pixel[:, None]
+        return np.take_along_axis(pieces.coarse[chosen], good.argmax(axis=1)[:, None], axis=1)[:, 0]
 
     def _state(self, *, depth: str | None, front: str, clip: bool, cull: str = "back") -> None:
         """Fixed-function state of a pass; everything that a pass relies on is set here."""
