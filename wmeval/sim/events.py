@@ -60,7 +60,6 @@ SHAPE_STAGE_CHAINS: dict[str, tuple[str, ...]] = {
 }
 """Trajectory shape to its chain of stages."""
 
-_MANY = 6
 _RANK = {kind: i for i, kind in enumerate(EVENT_KINDS)}
 
 
@@ -119,7 +118,8 @@ class EventDetector:
                     self._watched[a, b] = self._watched[b, a] = True
         self._chain = chain
         self._state = -1
-        self.probe = Probe("substeps", _cover(self._watched))
+        pairs = np.argwhere(np.triu(self._watched)).tolist()
+        self.probe = Probe("substeps", tuple((a, b) for a, b in pairs))
 
     # --- verbs ----------------------------------------------------------------------------------
 
@@ -307,17 +307,6 @@ class EventDetector:
                 self._ended = True
                 count = float(len(self._falls))
                 found.append(self._event("cascade", last_fall, k, body, None, value=count))
-
-
-def _cover(watched: NDArray[np.bool_]) -> bool | tuple[int, ...]:
-    """Few bodies of which every watched pair has one; True where they would be many."""
-    left = watched.copy()
-    chosen: list[int] = []
-    while left.any():
-        busiest = int(left.sum(axis=1).argmax())
-        chosen.append(busiest)
-        left[busiest] = left[:, busiest] = False
-    return True if len(chosen) > _MANY else tuple(chosen)
 
 
 def _whole(substeps: Fraction, *, up: bool = False) -> int:

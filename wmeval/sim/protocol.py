@@ -68,13 +68,13 @@ class Probe:
 
     Attributes:
         states: "substeps" keeps every state, "last" only the last.
-        contacts: keep contact points of every substep: True all, indices those that touch one of
-            these bodies.
+        contacts: keep contact points of every substep: True all, pairs of bodies (in either
+            order) those between them.
         bodies: indices whose state is wanted; None means all. Others repeat their last known state.
     """
 
     states: Literal["substeps", "last"] = "last"
-    contacts: bool | tuple[int, ...] = False
+    contacts: bool | tuple[tuple[int, int], ...] = False
     bodies: tuple[int, ...] | None = None
 
 

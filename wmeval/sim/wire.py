@@ -110,5 +110,7 @@ def unpack_probe(header: Header) -> Probe:
     bodies = None if header["bodies"] is None else tuple(header["bodies"])
     contacts = header["contacts"]
     return Probe(
-        header["states"], contacts if isinstance(contacts, bool) else tuple(contacts), bodies
+        header["states"],
+        contacts if isinstance(contacts, bool) else tuple((a, b) for a, b in contacts),
+        bodies,
     )

@@ -165,6 +165,8 @@ class BulletEngine:
         self.set_camera = self._rows.set_camera
         self._read_key: tuple[frozenset[int] | None, tuple[int, ...]] | None = None
         self._read_bodies: tuple[int, ...] = ()
+        self._pairs_key: tuple[tuple[int, int], ...] | None = None
+        self._pairs: frozenset[tuple[int, int]] = frozenset()
         self._reading: list[int] = []
         self._before = [d.before for d in drivers]
         self._after = [d.after for d in drivers]
@@ -375,7 +377,7 @@ class BulletEngine:
         c, before, after = self._client, self._before, self._after
         poses, velocities = self._poses, self._velocities
         every, contacts, damped = probe.states == "substeps", probe.contacts, self._damped
-        only = None if isinstance(contacts, bool) else frozenset(map(self._number, contacts))
+        only = None if isinstance(contacts, bool) else self._pairs_of(contacts)
         rows: list[tuple[Any, ...]] = []
         self._begin_rows(probe)
         while self.substep < until:
@@ -414,12 +416,22 @@ class BulletEngine:
                 self._number(body), (k * vx, k * vy, k * vz), (m * wx, m * wy, m * wz), self._client
             )
 
-    def _read_contacts(self, rows: list[tuple[Any, ...]], only: frozenset[int] | None) -> None:
+    def _pairs_of(self, pairs: tuple[tuple[int, int], ...]) -> frozenset[tuple[int, int]]:
+        """Pairs of PyBullet numbers, in both orders."""
+        if pairs is not self._pairs_key:
+            numbers = [(self._ids[a], self._ids[b]) for a, b in pairs]
+            known = [(a, b) for a, b in numbers if a is not None and b is not None]
+            self._pairs_key, self._pairs = pairs, frozenset(known + [(b, a) for a, b in known])
+        return self._pairs
+
+    def _read_contacts(
+        self, rows: list[tuple[Any, ...]], only: frozenset[tuple[int, int]] | None
+    ) -> None:
         index, dt, substep = self._index, self.dt, self.substep - 1
         rows += [
             (substep, index[q[1]], index[q[2]], q[6], q[7], q[9] * dt, _tangential(q, dt), q[8])
             for q in self._p.getContactPoints(physicsClientId=self._client)
-            if q[9] > 0.0 and (only is None or q[1] in only or q[2] in only)
+            if q[9] > 0.0 and (only is None or (q[1], q[2]) in only)
         ]
 
     # --- RayQuery -------------------------------------------------------------------------------
