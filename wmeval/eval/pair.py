@@ -53,6 +53,9 @@ from wmeval.scene import Card
 F8 = NDArray[np.float64]
 Progress = Callable[[str], None]
 
+ROUNDING_PX = 1e-3
+"""Exact flow below this is rounding of the labels, and counts as none."""
+
 _DIMENSIONS = tuple(
     dict.fromkeys([*(x.dimension for x in METRICS.values()),
                    *(x.dimension for x in NEEDS_WEIGHTS.values())])
@@ -536,18 +539,34 @@ def exact_flows(
     size: tuple[int, int],
     pairs: Sequence[tuple[int, int]],
 ) -> tuple[NDArray[np.float32], ...]:
-    """Exact flows (H, W, 2) [px] of frame pairs, from depth, ids and poses of a scene's log."""
+    """Exact flows (H, W, 2) [px] of frame pairs, from depth, ids and poses of a scene's log.
+
+    NaN where a surface point cannot be seen in the second frame (ours): the far side of a rolling
+    ball moves, but no picture shows where to.
+    """
     from wmeval.sim.protocol import render_state
     from wmeval.sim.render import labels
 
     camera = env.camera_index(view)
     instance = labels.instances(env.scene)
+    drawn: dict[int, Any] = {}
     out = []
     for a, b in pairs:
-        drawn = env.draw(("depth", "ids"), width=size[0], height=size[1], view=view, log=log, row=a)
+        for k in {a, b} - set(drawn):
+            drawn[k] = env.draw(
+                ("depth", "ids"), width=size[0], height=size[1], view=view, log=log, row=k
+            )
         first, second = (render_state(log, k, env.scene, camera) for k in (a, b))
-        field = labels.flow(drawn["depth"], drawn["ids"], first, second, instance)
-        out.append(np.asarray(field, np.float32))
+        here = drawn.pop(a)
+        field = np.asarray(labels.flow(here["depth"], here["ids"], first, second, instance))
+        hidden = labels.occlusion(
+            here["depth"], here["ids"], first, drawn[b]["depth"], drawn[b]["ids"], second,
+            instance, tolerance=0.005,
+        )  # fmt: skip
+        field = np.where(hidden[..., None], np.float32(np.nan), field.astype(np.float32))
+        # A still picture has no direction: rounding must not give it one.
+        field[np.hypot(field[..., 0], field[..., 1]) < ROUNDING_PX] = 0.0
+        out.append(field)
     return tuple(out)
 
 

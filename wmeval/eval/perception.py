@@ -8,9 +8,12 @@ NaN or absent with a reason, never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -29,7 +32,7 @@ FLOW_GATE_PX = 1.0
 FLOW_PRESET = "DIS medium, finest scale 0"
 LOST_BELOW = 0.35  # share of the first frame's contrast at which a ball counts as lost
 STILL_SHARE = 0.01  # of the picture's height: a background that moves less is still
-FLOW_RATE_HZ = 24  # flows are composed from frames this close in time, or the clip's own
+FLOW_RATE_HZ = 12  # flows are composed from frames this close in time, or the clip's own
 CHANGED_LEVELS = 24  # grey levels by which a pixel has changed beyond the codec's noise
 CHANGED_SHARE = 0.15  # of a body's first mask: less change is no motion
 CLASSICAL_SETTINGS: Mapping[str, Any] = MappingProxyType(
@@ -320,76 +323,93 @@ def _parabola(left: float, middle: float, right: float) -> float:
 
 @dataclass
 class _Ball:
-    """Tracker of one ball: a disc whose inside looks like the seed and whose rim does not."""
+    """Tracker of one ball: a disc whose inside looks like the seed and whose rim does not.
+
+    Attributes:
+        foreground: probabilities of the seed's colours.
+        center, radius, velocity: [px], [px], [px/frame].
+        size: radius [px] that the ball has at a place, where the camera is known.
+        contrast: of the disc in the first frame.
+        lost: frames since it was last found.
+    """
 
     foreground: F8
-    center: NDArray[np.float64]
+    center: F8
     radius: float
-    velocity: NDArray[np.float64]
+    velocity: F8
+    size: Callable[[F8], float] | None = None
     contrast: float = 0.0
     lost: int = 0
 
     @classmethod
-    def seeded(cls, lab: NDArray[np.uint8], mask: Bool) -> _Ball:
+    def seeded(
+        cls, lab: NDArray[np.uint8], mask: Bool, size: Callable[[F8], float] | None
+    ) -> _Ball:
         ys, xs = np.nonzero(mask)
         center = np.array([xs.mean() + 0.5, ys.mean() + 0.5])
         radius = float(np.sqrt(len(xs) / np.pi))
-        ball = cls(_histogram(_bins(lab[mask])), center, radius, np.zeros(2))
-        found = ball.look(lab, reach=0.3 * radius)
-        ball.contrast = found[2] if found is not None else 0.0
-        return ball
+        if size is not None:
+            # The ratio keeps a candidate's own scale: its ball may be drawn a little larger.
+            ratio = radius / size(center)
+            known = size
+            size = lambda at: ratio * known(at)  # noqa: E731
+        return cls(_histogram(_bins(lab[mask])), center, radius, np.zeros(2), size)
 
     def look(
-        self, lab: NDArray[np.uint8], *, reach: float
-    ) -> tuple[NDArray[np.float64], float, float] | None:
+        self, lab: NDArray[np.uint8], background: _Background | None, *, reach: float
+    ) -> tuple[F8, float, float] | None:
         """Best (centre, radius, contrast) within ``reach`` of the prediction; None outside."""
         import cv2
 
         height, width = lab.shape[:2]
         px, py = self.center + self.velocity
-        half = reach + 2.2 * self.radius + 2
-        window = _Window.around(px, py, half, (height, width))
+        window = _Window.around(px, py, reach + 2.2 * self.radius + 2, (height, width))
         if window.width < 4 or window.height < 4:
             return None
-        bins = _bins(window.cut(lab))
+        piece = window.cut(lab)
+        bins = _bins(piece)
         y, x = np.mgrid[0 : window.height, 0 : window.width]
         away = np.hypot(x + window.x + 0.5 - px, y + window.y + 0.5 - py)
-        outside = away > reach + 1.15 * self.radius
-        background = _histogram(bins[outside] if outside.sum() > 20 else bins)
-        floor = 1e-4
-        ratio = np.log((self.foreground + floor) / (background + floor))
-        evidence = np.clip(ratio[bins], -3, 3).astype(np.float32)
-        best: tuple[float, float, float, float, NDArray[np.float32]] | None = None
         near = away <= max(reach, 1.0)
         if not near.any():
             return None
-        # Beyond the picture's edge nothing speaks for a ball.
-        for scale in (0.94, 0.97, 1.0, 1.03, 1.06):
-            radius = self.radius * scale
+        outside = away > reach + 1.15 * self.radius
+        around = _histogram(bins[outside] if outside.sum() > 20 else bins)
+        ratio = np.log((self.foreground + 1e-4) / (around + 1e-4))
+        evidence = np.clip(ratio[bins], -3, 3).astype(np.float32)
+        if background is not None:
+            evidence += background.evidence(window, piece)
+        expected = self.radius if self.size is None else self.size(np.array([px, py]))
+        expected = expected if math.isfinite(expected) else self.radius  # above the horizon
+        spread = (0.94, 0.97, 1.0, 1.03, 1.06) if self.size is None else (0.97, 1.0, 1.03)
+        found: list[tuple[float, float, int, int, NDArray[Any]]] = []
+        for radius in (expected * scale for scale in spread):
+            # Beyond the picture's edge nothing speaks for a ball.
             border = cv2.BORDER_REPLICATE
             inside = cv2.filter2D(evidence, -1, _disc(radius), borderType=border)
             rim = cv2.filter2D(evidence, -1, _ring(radius, 1.35 * radius + 1), borderType=border)
-            score = np.where(near, inside - rim - 0.02 * (away / self.radius) ** 2, -np.inf)
-            k = int(np.argmax(score))
-            j, i = divmod(k, window.width)
-            if best is None or score[j, i] > best[0]:
-                best = (float(score[j, i]), radius, float(i), float(j), score)
-        assert best is not None
-        top, radius, i_f, j_f, score = best
-        i, j = int(i_f), int(j_f)
+            score = np.where(near, inside - rim - 0.02 * (away / expected) ** 2, -np.inf)
+            j, i = divmod(int(np.argmax(score)), window.width)
+            found.append((float(score[j, i]), radius, i, j, score))
+        top, radius, i, j, score = max(found, key=lambda f: f[0])
         dx = dy = 0.0
         if 0 < i < window.width - 1 and np.isfinite(score[j, i - 1 : i + 2]).all():
             dx = _parabola(*(float(v) for v in score[j, i - 1 : i + 2]))
         if 0 < j < window.height - 1 and np.isfinite(score[j - 1 : j + 2, i]).all():
             dy = _parabola(*(float(v) for v in score[j - 1 : j + 2, i]))
-        center = np.array([window.x + i + 0.5 + dx, window.y + j + 0.5 + dy])
-        return center, radius, top
+        return np.array([window.x + i + 0.5 + dx, window.y + j + 0.5 + dy]), radius, top
 
-    def advance(self, lab: NDArray[np.uint8]) -> float:
+    def begin(self, lab: NDArray[np.uint8], background: _Background | None) -> float:
+        """Look at the first frame; the confidence, 1 or 0."""
+        found = self.look(lab, background, reach=0.3 * self.radius)
+        self.contrast = 0.0 if found is None else found[2]
+        return 1.0 if self.contrast > 0 else 0.0
+
+    def advance(self, lab: NDArray[np.uint8], background: _Background | None) -> float:
         """Go on by one frame; the confidence in [0, 1], 0 when the ball is not found."""
         speed = float(np.linalg.norm(self.velocity))
         reach = (0.6 * self.radius + 2 + 0.4 * speed) * min(1 + self.lost, 3)
-        found = self.look(lab, reach=reach)
+        found = self.look(lab, background, reach=reach)
         if found is None or self.contrast <= 0 or found[2] < LOST_BELOW * self.contrast:
             self.lost += 1
             self.velocity = self.velocity * 0.8
@@ -404,43 +424,117 @@ class _Ball:
         return float(np.clip(top / self.contrast, 0, 1))
 
 
+@dataclass(frozen=True, eq=False)
+class _Background:
+    """What a still camera sees without the balls: Lab (H, W, 3) float32, NaN where never seen."""
+
+    lab: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, labs: Sequence[NDArray[np.uint8]], pixels: Mapping[str, F8], radii: Mapping[str, F8]
+    ) -> _Background:
+        """Median over at most 24 frames, leaving out where the balls were found.
+
+        A frame in which a ball was not found is not used.
+        """
+        found = [np.isfinite(p).all(axis=1) for p in pixels.values()]
+        usable = np.flatnonzero(np.all(found, axis=0)) if found else np.arange(len(labs))
+        picks = usable[np.unique(np.linspace(0, len(usable) - 1, 24).astype(int))]
+        height, width = labs[0].shape[:2]
+        y, x = np.mgrid[0:height, 0:width]
+        stack = np.empty((len(picks), height, width, 3), np.float32)
+        for row, k in enumerate(picks.tolist()):
+            stack[row] = labs[k]
+            for name, track in pixels.items():
+                u, v = track[k]
+                near = np.hypot(x + 0.5 - u, y + 0.5 - v) < 1.3 * radii[name][k] + 2
+                stack[row][near] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # pixels that are never uncovered
+            return cls(np.nanmedian(stack, axis=0).astype(np.float32))
+
+    def evidence(self, window: _Window, lab: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """How far pixels speak for something before the background, about -1 ... 2.
+
+        Darker without another hue is a shadow: it speaks for nothing.
+        """
+        difference = lab.astype(np.float32) - window.cut(self.lab)
+        hue = np.hypot(difference[..., 1], difference[..., 2])
+        lighter = difference[..., 0]
+        change = np.maximum(hue * 1.5, np.where(lighter > 0, lighter, 0.0)) / 8.0 - 1.0
+        shadow = (lighter < -8) & (hue < 6)
+        out = np.where(shadow | np.isnan(change), 0.0, np.clip(change, -1.0, 2.0))
+        return out.astype(np.float32)
+
+
 def track_balls(
-    frames: NDArray[np.uint8], seeds: Mapping[str, Bool]
+    frames: NDArray[np.uint8],
+    seeds: Mapping[str, Bool],
+    *,
+    camera: Still | None = None,
+    radii: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, F8], dict[str, F8]]:
     """Silhouette centres (T, 2) [px] and confidences (T,) of balls seeded in the first frame.
+
+    Colours alone find the balls; where the camera is still, a second pass also knows the background
+    that the first one uncovered, and how large a ball on the floor looks where.
 
     Args:
         frames: (T, H, W, 3) uint8.
         seeds: body -> mask (H, W) in the first frame. A seed below 12 px is not tracked: NaN.
+        camera: the still camera, where there is one.
+        radii: body -> radius [m]; needed with a camera.
 
     Returns:
         Centres, NaN where the ball was not found or its disc leaves the picture, and confidences.
     """
     import cv2
 
-    pixels = {n: np.full((len(frames), 2), np.nan) for n in seeds}
-    confidence = {n: np.zeros(len(frames)) for n in seeds}
-    balls: dict[str, _Ball] = {}
-    height, width = frames.shape[1:3]
-    for k, frame in enumerate(frames):
-        lab = np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2LAB))
-        for name, mask in seeds.items():
-            if k == 0:
-                if mask.sum() < 12:
-                    continue
-                balls[name] = ball = _Ball.seeded(lab, mask)
-                sure = 1.0 if ball.contrast > 0 else 0.0
-            elif name in balls:
-                ball = balls[name]
-                sure = ball.advance(lab)
-            else:
-                continue
+    labs = [np.asarray(cv2.cvtColor(f, cv2.COLOR_RGB2LAB), np.uint8) for f in frames]
+    pixels, sure, sizes = _follow(labs, seeds, {}, None)
+    if camera is None or not seeds:
+        return pixels, sure
+    looks = {n: partial(_apparent, r, camera) for n, r in (radii or {}).items() if n in seeds}
+    background = _Background.of(labs, pixels, sizes)
+    pixels, sure, _ = _follow(labs, seeds, looks, background)
+    return pixels, sure
+
+
+def _apparent(radius: float, camera: Still, center: F8) -> float:
+    """Radius [px] of the silhouette of a ball on the floor that is seen at ``center`` (2,) [px]."""
+    place = sphere_on_plane(center[None], radius, radius, camera)[0]
+    T = camera.T_world_camera
+    depth = float((place - T[:3, 3]) @ T[:3, 2])
+    if not depth > radius:
+        return math.nan
+    # Of the ellipse's two half axes: f r / sqrt(Z^2 - r^2) across the viewing direction.
+    return float(camera.K[1, 1] * radius / math.sqrt(depth**2 - radius**2))
+
+
+def _follow(
+    labs: Sequence[NDArray[np.uint8]],
+    seeds: Mapping[str, Bool],
+    looks: Mapping[str, Callable[[F8], float]],
+    background: _Background | None,
+) -> tuple[dict[str, F8], dict[str, F8], dict[str, F8]]:
+    """One pass: centres (T, 2), confidences (T,), radii (T,) [px]."""
+    count, (height, width) = len(labs), labs[0].shape[:2]
+    pixels = {n: np.full((count, 2), np.nan) for n in seeds}
+    confidence = {n: np.zeros(count) for n in seeds}
+    sizes = {n: np.full(count, np.nan) for n in seeds}
+    for name, mask in seeds.items():
+        if mask.sum() < 12:
+            continue
+        ball = _Ball.seeded(labs[0], mask, looks.get(name))
+        for k, lab in enumerate(labs):
+            sure = ball.advance(lab, background) if k else ball.begin(lab, background)
             margin = np.array([width, height]) - ball.center
             whole = min(ball.center.min(), margin.min()) >= ball.radius - 0.5
             if sure > 0 and whole:
-                pixels[name][k] = ball.center
-                confidence[name][k] = sure
-    return pixels, confidence
+                pixels[name][k], confidence[name][k] = ball.center, sure
+                sizes[name][k] = ball.radius
+    return pixels, confidence, sizes
 
 
 def sphere_on_plane(pixels: F8, radius: float, height: float, camera: Still) -> F8:
@@ -493,26 +587,26 @@ def classical(
         camera: the still camera; None when it moves or is not known.
         pairs: frame pairs whose flow is wanted.
     """
+    reason = "" if camera is not None else "camera unknown"
+    if camera is not None:
+        reason = camera_moved(frames, _union(masks, frames.shape[1:3]))
+        reason = f"camera unknown: {reason}" if reason else ""
     seeds = {name: masks[name] for name in balls if name in masks}
-    pixels, confidence = track_balls(frames, seeds)
+    radii = {name: ball_radius(scene, name) for name in seeds}
+    still = None if reason else camera
+    pixels, confidence = track_balls(frames, seeds, camera=still, radii=radii)
     missing: dict[str, str] = {}
     events: Events | None = None
     if nothing_moves(frames, masks):
         events = ()
     else:
         missing["events"] = "no contacts and falls are recovered from pixels"
-    reason = "" if camera is not None else "camera unknown"
-    if camera is not None:
-        reason = camera_moved(frames, _union(masks, frames.shape[1:3]))
-        reason = f"camera unknown: {reason}" if reason else ""
     positions: dict[str, F8] = {}
-    if reason:
+    if still is None:
         missing["positions"] = reason
-    elif camera is not None:
-        for name in seeds:
-            radius = ball_radius(scene, name)
-            # Only a ball on the floor has a known height.
-            positions[name] = sphere_on_plane(pixels[name], radius, radius, camera)
+    else:
+        # Only a ball on the floor has a known height.
+        positions = {n: sphere_on_plane(pixels[n], r, r, still) for n, r in radii.items()}
     return Estimate(
         source="classical",
         times=tuple(times),
