@@ -21,7 +21,7 @@ FLOORS = {
     "generators": 6,
     "tables": 7,
     "doctor": 7,
-    "cli": 7,
+    "cli": 8,
 }
 
 
