@@ -206,13 +206,22 @@ def test_lazy_frames_of_a_replaced_file_are_refused(backend, tmp_path):
 # --- damage -------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    """A rollout, its file and its store; reports of failures show none of their bytes."""
+
+    rollout: object = dataclasses.field(repr=False)
+    content: bytes = dataclasses.field(repr=False)
+    store: Path
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     rollout = make_rollout(frames=3, layers=("depth", "ids"), modal=("slosh",))
     folder = tmp_path_factory.mktemp("whole")
     path = Path(write_hdf5(rollout, folder / "a.h5"))
     url = write_zarr(rollout, folder / "a.zarr")
-    return rollout, path.read_bytes(), Path(url)
+    return Whole(rollout, path.read_bytes(), Path(url))
 
 
 def one_clear_error(path):
@@ -229,14 +238,14 @@ def one_clear_error(path):
 def assert_unchanged(result, rollout):
     if result is not None:
         assert result[0].sha256() == rollout.sha256()
-        for name, array in result[1].items():
-            assert array.tobytes() == rollout.frames.layers[name].tobytes()
+        for name, array in rollout.frames.layers.items():
+            assert result[1][name].tobytes() == array.tobytes()
 
 
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_any_flipped_bit_of_an_hdf5_file_is_found(whole, data):
-    rollout, content, _ = whole
+    rollout, content = whole.rollout, whole.content
     at = data.draw(st.integers(0, len(content) - 1))
     bad = bytearray(content)
     bad[at] ^= 1 << data.draw(st.integers(0, 7))
@@ -252,7 +261,7 @@ def test_any_flipped_bit_of_an_hdf5_file_is_found(whole, data):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_cut_of_an_hdf5_file_is_found(whole, data):
-    _, content, _ = whole
+    content = whole.content
     length = data.draw(st.integers(0, len(content) - 1))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.h5")
@@ -273,7 +282,7 @@ def copied(source, folder):
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["flip", "cut", "drop"]))
 def test_any_flip_cut_or_loss_in_a_zarr_store_is_found(whole, data, kind):
-    rollout, _, source = whole
+    rollout, source = whole.rollout, whole.store
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made, "a.zarr")
         victim = data.draw(st.sampled_from(copied(source, folder)))

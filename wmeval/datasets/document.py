@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wmeval.clock import exact
+from wmeval.datasets import derived
 from wmeval.datasets.codecs import Packing, bits_dtype
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.errors import UserError
@@ -213,9 +214,9 @@ def restore(
     where: str,
     header: dict[str, Any],
     load: Callable[[str], Array],
-    layers: Mapping[str, FrameArray],
+    layers: dict[str, FrameArray],
 ) -> Rollout:
-    """Make the rollout of a header.
+    """Make the rollout of a header, with the layers that follow from stored ones.
 
     Args:
         where: name of the file, for messages.
@@ -242,7 +243,7 @@ def _restore(
     where: str,
     header: dict[str, Any],
     load: Callable[[str], Array],
-    layers: Mapping[str, FrameArray],
+    layers: dict[str, FrameArray],
 ) -> Rollout:
     entries: dict[str, Any] = header["arrays"]
     total = sum(check_size(where, path, e, MAX_STATE_BYTES) for path, e in entries.items())
@@ -265,7 +266,7 @@ def _restore(
         if meshes[key].content_hash() != key:
             raise damaged(where, f"mesh {key[:12]} is not the one of its name")
     frames = header["frames"]
-    return Rollout.from_columns(
+    rollout = Rollout.from_columns(
         arrays,
         scene=Scene.model_validate(header["scene"]),
         meshes=meshes,
@@ -274,6 +275,9 @@ def _restore(
         layers=layers,
         metadata=header["metadata"],
     )
+    if "flow" not in layers and all(name in layers for name in derived.NEEDED):
+        layers["flow"] = derived.flow_layer(rollout)
+    return rollout
 
 
 def layer_entries(where: str, header: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -284,8 +284,8 @@ def _load(file: Any, where: str, name: str, entry: Mapping[str, Any]) -> Array:
 
 def _layers(
     file: Any, where: str, header: Mapping[str, Any], source: _Source
-) -> dict[str, LazyLayer]:
-    layers = {}
+) -> dict[str, FrameArray]:
+    layers: dict[str, FrameArray] = {}
     for name, entry in document.layer_entries(where, header):
         dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
         packing = document.packing_of(
