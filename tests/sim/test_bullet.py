@@ -464,3 +464,14 @@ def test_a_world_goes_forward_only():
         world.advance((), 4, Probe())
     world.close()
     world.close()
+
+
+def test_a_dropped_world_frees_its_client():
+    spec = world_spec(body("ball", Sphere(radius=0.2)))
+    world = LocalWorld(spec)
+    world.reset()
+    client = world._engine._client
+    p = world._engine._p
+    assert p.isConnected(client)
+    del world
+    assert not p.isConnected(client)

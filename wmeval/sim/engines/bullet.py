@@ -491,6 +491,12 @@ class BulletEngine:
         self._client = self._rays_client = -1
         self._rays: dict[int, tuple[int, int]] = {}
 
+    def __del__(self) -> None:
+        # A world that was dropped without close() must not keep one of PyBullet's 1024 clients; at
+        # the interpreter's end the module may be gone already.
+        with contextlib.suppress(Exception):
+            self.close()
+
 
 def _tangential(q: Sequence[Any], dt: float) -> Vec:
     f, (ax, ay, az), g, (bx, by, bz) = q[10], q[11], q[12], q[13]
