@@ -63,18 +63,43 @@ F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 EXPOSURE = 0.42
+MATTE_ROUGHNESS = 0.7
+"""From here on a surface shows no highlight and no reflection (and is drawn without them)."""
+
 GROUND_SIZE = 256
 """Texels along a side of the map of light that bodies take from the ground."""
 _FRAME_BYTES = 512
 """Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
 _FLOATS = _FRAME_BYTES // 4
-_SURFACES: tuple[tuple[str, str, dict[str, bool]], ...] = (
-    ("opaque", "opaque", {}),
-    ("cube", "opaque", {"cube": True}),
-    ("mirror", "mirror", {}),
-    ("glass", "glass", {}),
-)
-"""Programs that shade: kind, fragment shader, options."""
+_LIGHT = ("frame", "sky", "light", "film")
+_MESH = (*_LIGHT, "mesh_surface", "openness")
+_BALL = (*_LIGHT, "ball_surface", "openness")
+_PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    # name: (geometry, vertex shader, fragment shader's parts, defines)
+    "mesh_glossy": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ()),
+    "ball_glossy": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ()),
+    "mesh_matte": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE",)),
+    "ball_matte": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("MATTE",)),
+    "mesh_cube": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("CUBE",)),
+    "ball_cube": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("CUBE",)),
+    "mesh_mirror": ("mesh", "surface.vert", (*_MESH, "mirror.frag"), ()),
+    "ball_mirror": ("ball", "ball.vert", (*_BALL, "mirror.frag"), ()),
+    "mesh_glass": ("mesh", "surface.vert", (*_MESH, "glass.frag"), ()),
+    "ball_glass": ("ball", "ball.vert", (*_BALL, "glass.frag"), ()),
+    "mesh_label": ("mesh", "label.vert", ("frame", "label.frag"), ()),
+    "ball_label": ("ball", "ball.vert", ("frame", "label_ball.frag"), ()),
+    "mesh_glass_id": ("mesh", "label.vert", ("frame", "label.frag"), ("IDS",)),
+    "ball_glass_id": ("ball", "ball.vert", ("frame", "label_ball.frag"), ("IDS",)),
+    "mesh_shadow": ("mesh", "shadow.vert", ("shadow.frag",), ()),
+    "ball_shadow": ("ball", "shadow_ball.vert", ("shadow_ball.frag",), ()),
+    "mesh_shadow_id": ("mesh", "shadow.vert", ("shadow.frag",), ("IDS",)),
+    "ball_shadow_id": ("ball", "shadow_ball.vert", ("shadow_ball.frag",), ("IDS",)),
+    "ground": ("ball", "ground.vert", ("frame", "piece", "ground.frag"), ()),
+    "sky": ("screen", "", ("frame", "sky", "film", "sky.frag"), ()),
+    "sky_cube": ("screen", "", ("frame", "sky", "film", "sky.frag"), ("CUBE",)),
+    "shade_ids": ("screen", "", ("frame", "shade_ids.frag"), ()),
+}
+"""One program per kind of surface and pass: a single one with branches costs a third more."""
 
 _LABEL_LAYERS = ("depth", "ids", "normals", "glass_ids", "shadow_ids")
 
@@ -342,8 +367,16 @@ class RasterRenderer:
         depth_per_m = float(np.linalg.norm(instant.sun.rows[2, :3]))
         rows[17] = [kernel, 0.15 * texel, 0.05 * texel * depth_per_m, 1 / self.shadow_size]
         low, high = instant.sun.ground_low, instant.sun.ground_high
-        rows[18] = [*(low - instant.anchor[:2]), 1 / (high[0] - low[0]), 0]
+        rows[18] = [*(low - instant.anchor[:2]), 1 / (high[0] - low[0]), 9]
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """A program with the vertex array that feeds it."""
+
+    program: Any
+    array: Any
 
 
 # --- the GPU's side -----------------------------------------------------------------------------
@@ -402,7 +435,7 @@ class _Gpu:
         self.shadow_mask = keep(ctx.texture((128, 128), 1, dtype="u1"))
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
-        self._programs()
+        self._programs: dict[str, _Program] = {}
 
     def _keep(self, thing: Any) -> Any:
         self._held.append(thing)
@@ -420,54 +453,29 @@ class _Gpu:
 
     # --- programs and targets ---
 
-    def _programs(self) -> None:
-        light = ("frame", "sky", "light", "film")
-        vertex = ("frame", "piece", "surface.vert")
-        self.surface = {
-            kind: self._mesh_program(
-                vertex, (*light, "mesh_surface", "openness", f"{name}.frag"), **options
-            )
-            for kind, name, options in _SURFACES
-        }
-        self.ball = {
-            kind: self._ball_program(
-                "ball.vert", (*light, "ball_surface", "openness", f"{name}.frag"), **options
-            )
-            for kind, name, options in _SURFACES
-        }
-        self.label = [
-            self._mesh_program(("frame", "piece", "label.vert"), ("frame", "label.frag"), ids=ids)
-            for ids in (False, True)
-        ]
-        self.label_ball = [
-            self._ball_program("ball.vert", ("frame", "label_ball.frag"), ids=ids)
-            for ids in (False, True)
-        ]
-        self.shadow_mesh = [
-            self._mesh_program(("frame", "piece", "shadow.vert"), ("shadow.frag",), ids=ids)
-            for ids in (False, True)
-        ]
-        self.shadow_ball = [
-            self._ball_program("shadow_ball.vert", ("shadow_ball.frag",), ids=ids)
-            for ids in (False, True)
-        ]
-        self.ground = self._ball_program("ground.vert", ("frame", "piece", "ground.frag"))
-        self.sky = self._screen_program(("frame", "sky", "film", "sky.frag"))
-        self.sky_cube = self._screen_program(("frame", "sky", "film", "sky.frag"), cube=True)
-        self.shade_ids = self._screen_program(("frame", "shade_ids.frag"))
+    def program(self, name: str) -> _Program:
+        """A row of `_PROGRAMS`, compiled on first use."""
+        if name not in self._programs:
+            kind, vertex, fragment, defines = _PROGRAMS[name]
+            if kind == "mesh":
+                made = self._mesh_program(vertex, fragment, *defines)
+            elif kind == "ball":
+                made = self._ball_program(vertex, fragment, *defines)
+            else:
+                made = self._screen_program(fragment, *defines)
+            self._programs[name] = made
+        return self._programs[name]
 
     def _compile(
-        self, vertex: tuple[str, ...], fragment: tuple[str, ...], *, cube: bool, ids: bool
+        self, vertex: tuple[str, ...], fragment: tuple[str, ...], defines: tuple[str, ...]
     ) -> Any:
-        defines = ("#define CUBE\n" if cube else "") + ("#define IDS\n" if ids else "")
-        if self.samples > 1 and not cube:
-            defines += "#define SAMPLES\n"
-        head = "#version 450 core\n" + defines
-        tail = "uniform float cube_reach;\n"
+        if self.samples > 1 and "CUBE" not in defines:
+            defines = (*defines, "SAMPLES")
+        head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
         program = self._keep(
             self.ctx.program(
                 vertex_shader=head + "".join(_source(n) for n in vertex),
-                fragment_shader=head + tail + "".join(_source(n) for n in fragment),
+                fragment_shader=head + "".join(_source(n) for n in fragment),
             )
         )
         for unit, name in enumerate(
@@ -484,15 +492,8 @@ class _Gpu:
             program["sample_at"].value = [*places, *([(0.5, 0.5)] * (8 - len(places)))]
         return program
 
-    def _mesh_program(
-        self,
-        vertex: tuple[str, ...],
-        fragment: tuple[str, ...],
-        *,
-        cube: bool = False,
-        ids: bool = False,
-    ) -> tuple[Any, Any]:
-        program = self._compile(vertex, fragment, cube=cube, ids=ids)
+    def _mesh_program(self, vertex: str, fragment: tuple[str, ...], *defines: str) -> _Program:
+        program = self._compile(("frame", "piece", vertex), fragment, defines)
         # The driver drops what a program does not read; its floats are skipped.
         wanted = (("in_position", 3), ("in_normal", 3), ("in_uv", 2))
         names = [n for n, _ in wanted if n in program]
@@ -502,18 +503,16 @@ class _Gpu:
             [(self.vertices, layout, *names), (self.chosen, "1u/i", "in_piece")],
             index_buffer=self.triangles,
         )
-        return program, self._keep(array)
+        return _Program(program, self._keep(array))
 
-    def _ball_program(
-        self, vertex: str, fragment: tuple[str, ...], *, cube: bool = False, ids: bool = False
-    ) -> tuple[Any, Any]:
-        program = self._compile(("frame", "piece", vertex), fragment, cube=cube, ids=ids)
+    def _ball_program(self, vertex: str, fragment: tuple[str, ...], *defines: str) -> _Program:
+        program = self._compile(("frame", "piece", vertex), fragment, defines)
         array = self.ctx.vertex_array(program, [(self.chosen, "1u/i", "in_piece")])
-        return program, self._keep(array)
+        return _Program(program, self._keep(array))
 
-    def _screen_program(self, fragment: tuple[str, ...], *, cube: bool = False) -> tuple[Any, Any]:
-        program = self._compile(("sky.vert",), fragment, cube=cube, ids=False)
-        return program, self._keep(self.ctx.vertex_array(program, []))
+    def _screen_program(self, fragment: tuple[str, ...], *defines: str) -> _Program:
+        program = self._compile(("sky.vert",), fragment, defines)
+        return _Program(program, self._keep(self.ctx.vertex_array(program, [])))
 
     def _shadow_target(self, size: int, *, ids: bool) -> Any:
         ctx = self.ctx
@@ -656,9 +655,15 @@ class _Gpu:
         pieces = self.pieces
         balls = pieces.ball[chosen]
         meshes = chosen[~balls]
-        self._draw_meshes(self.shadow_mesh[ids][1], meshes, pieces.slot[meshes])
+        self._draw_meshes(
+            self.program("mesh_shadow_id" if ids else "mesh_shadow").array,
+            meshes,
+            pieces.slot[meshes],
+        )
         self.ctx.disable(self.ctx.CULL_FACE)
-        self._draw_balls(self.shadow_ball[ids][1], chosen[balls])
+        self._draw_balls(
+            self.program("ball_shadow_id" if ids else "ball_shadow").array, chosen[balls]
+        )
 
     def draw_ground(self, chosen: I8) -> None:
         """The light that bodies leave to the ground: the product over all of them."""
@@ -667,7 +672,7 @@ class _Gpu:
         self.ground_target.clear(1.0, 1.0, 1.0, 1.0)
         ctx.enable_only(ctx.BLEND)
         self.device.glBlendFunc(gl.ZERO, gl.SRC_COLOR)
-        self._draw_balls(self.ground[1], chosen)
+        self._draw_balls(self.program("ground").array, chosen)
         ctx.disable(ctx.BLEND)
 
     def write_shadow_mask(self, instant: _Instant, chosen: I8) -> None:
@@ -717,9 +722,8 @@ class _Gpu:
         pieces = self.pieces
         solid = others & (pieces.kind != GLASS)
         self._bind_light()
-        for program in (self.surface["cube"][0], self.ball["cube"][0], self.sky_cube[0]):
-            if "cube_reach" in program:
-                program["cube_reach"].value = cube.reach
+        for name in ("mesh_cube", "ball_cube"):
+            self.program(name).program["cube_reach"].value = cube.reach
         for face in range(6):
             view = cube.views[face]
             self.use_frame(frame + face)
@@ -730,7 +734,7 @@ class _Gpu:
             chosen = np.flatnonzero(solid & view.sees(instant.centre, pieces.radius))
             self._draw_surfaces("cube", instant, view, chosen, error_px=0.5)
             self.ctx.disable(self.ctx.CULL_FACE)
-            self.sky_cube[1].render(mode=self.ctx.TRIANGLES, vertices=3)
+            self.program("sky_cube").array.render(mode=self.ctx.TRIANGLES, vertices=3)
         cube.texture.build_mipmaps()
 
     def _draw_surfaces(
@@ -739,12 +743,13 @@ class _Gpu:
         """Balls as exact discs, everything else as meshes."""
         balls = self.pieces.ball[chosen]
         meshes = chosen[~balls]
-        self.ctx.disable(self.ctx.CULL_FACE)
-        self._draw_balls(self.ball[kind][1], chosen[balls])
-        self.ctx.enable(self.ctx.CULL_FACE)
-        self._draw_meshes(
-            self.surface[kind][1], meshes, self._slots(instant, view, meshes, error_px=error_px)
-        )
+        if len(meshes) < len(chosen):
+            self.ctx.disable(self.ctx.CULL_FACE)
+            self._draw_balls(self.program(f"ball_{kind}").array, chosen[balls])
+            self.ctx.enable(self.ctx.CULL_FACE)
+        if len(meshes):
+            slots = self._slots(instant, view, meshes, error_px=error_px)
+            self._draw_meshes(self.program(f"mesh_{kind}").array, meshes, slots)
 
     def _bind_light(self) -> None:
         self.textures.use(0)
@@ -768,18 +773,25 @@ class _Gpu:
         self._state(depth=">=", front="cw", clip=True)
         self.device.clear_depth(targets.many, 0.0)
         opaque = np.flatnonzero(visible & (pieces.kind == OPAQUE))
+        matte = pieces.record[opaque, 15] >= MATTE_ROUGHNESS
         floor = opaque == pieces.floor
         # The floor last: what stands on it has filled the depth by then.
-        for chosen in (opaque[~floor], opaque[floor]):
-            self._draw_surfaces("opaque", instant, camera, chosen, error_px=0.25)
+        for kind, which in (
+            ("glossy", ~matte & ~floor),
+            ("matte", matte & ~floor),
+            ("glossy", ~matte & floor),
+            ("matte", matte & floor),
+        ):
+            self._draw_surfaces(kind, instant, camera, opaque[which], error_px=0.25)
         for piece, cube in zip(mirrors, cubes, strict=True):
             cube.texture.use(3)
-            for program in (self.surface["mirror"][0], self.ball["mirror"][0]):
-                program["cube_reach"].value = cube.reach
-                program["cube_center"].value = (
-                    *(cube.centre - instant.anchor),
-                    math.log2(cube.size) - 1,
-                )
+            name = "ball_mirror" if pieces.ball[piece] else "mesh_mirror"
+            program = self.program(name).program
+            program["cube_reach"].value = cube.reach
+            program["cube_center"].value = (
+                *(cube.centre - instant.anchor),
+                math.log2(cube.size) - 1,
+            )
             self._draw_surfaces("mirror", instant, camera, np.array([piece]), error_px=0.1)
         ctx.disable(ctx.CULL_FACE)
         self._draw_sky(instant)
@@ -805,7 +817,7 @@ class _Gpu:
         rows = instant.sky_rows
         if rows:
             self.ctx.scissor = (0, 0, instant.camera.width, rows)
-            self.sky[1].render(mode=self.ctx.TRIANGLES, vertices=3)
+            self.program("sky").array.render(mode=self.ctx.TRIANGLES, vertices=3)
             self.ctx.scissor = None
 
     def read_color(self, targets: _Targets) -> NDArray[np.uint8]:
@@ -828,9 +840,15 @@ class _Gpu:
         balls = pieces.ball[chosen]
         meshes = chosen[~balls]
         self.ctx.disable(self.ctx.CULL_FACE)
-        self._draw_balls(self.label_ball[glass][1], chosen[balls])
+        self._draw_balls(
+            self.program("ball_glass_id" if glass else "ball_label").array, chosen[balls]
+        )
         self.ctx.enable(self.ctx.CULL_FACE)
-        self._draw_meshes(self.label[glass][1], meshes, pieces.slot[meshes])
+        self._draw_meshes(
+            self.program("mesh_glass_id" if glass else "mesh_label").array,
+            meshes,
+            pieces.slot[meshes],
+        )
 
     def read_labels(
         self, targets: _Targets, layers: tuple[str, ...], near: float
@@ -863,7 +881,7 @@ class _Gpu:
         targets.label_texture.use(1)
         depth.use(2)
         code.use(3)
-        self.shade_ids[1].render(mode=self.ctx.TRIANGLES, vertices=3)
+        self.program("shade_ids").array.render(mode=self.ctx.TRIANGLES, vertices=3)
         out = np.empty((targets.height, targets.width), np.uint16)
         targets.shade.read_into(out, components=1, dtype="u2", alignment=1)
         return out

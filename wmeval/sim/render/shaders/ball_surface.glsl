@@ -47,16 +47,15 @@ void surface(out vec3 point, out vec3 n, out vec3 base) {
 #ifdef SAMPLES
     // Samples of a pixel that the outline crosses are covered one by one.
     float pixel = length(ray_y.xyz) * ray_y.w * along / ball.w;
-    if (left < 3.0 * pixel * ball.w * ball.w) {
-        int mask = 0;
-        vec2 corner = floor(gl_FragCoord.xy);
-        for (int i = 0; i < sample_count; i++)
-            if (inside(ray_at(corner + sample_at[i])) >= 0.0) mask |= 1 << i;
-        if (mask == 0) discard;
-        gl_SampleMask[0] = mask;
-    } else {
-        gl_SampleMask[0] = -1;
+    bool rim = left < 3.0 * pixel * ball.w * ball.w;
+    int mask = rim ? 0 : -1;
+    vec2 corner = floor(gl_FragCoord.xy);
+    for (int i = 0; i < sample_count; i++) {
+        if (!rim) break;
+        if (inside(ray_at(corner + sample_at[i])) >= 0.0) mask |= 1 << i;
     }
+    if (mask == 0) discard;
+    gl_SampleMask[0] = mask;
 #else
     if (left < 0.0) discard;
 #endif

@@ -16,5 +16,6 @@ layout(std140, binding = 0) uniform Frame {
     vec4 shadow_y;
     vec4 shadow_z;
     vec4 shadow_info;   // kernel radius [texels], normal offset [m], depth bias [1], 1 / map size
-    vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]
+    vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]; w: shadow samples
 };
+

@@ -11,7 +11,7 @@ void main() {
     float nv = max(dot(n, view), 0.0);
     float f0 = (glass.w - 1.0) / (glass.w + 1.0);
     float f = fresnel(f0 * f0, nv);
-    float lit = nl > 0.0 ? sun_visibility(point, n, nl) : 0.0;
+    float lit = sun_visibility(point, n, nl);
     vec3 r = reflect(-view, n);
     vec3 around = r.z > 0.0 ? sky_full(r) : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
     // Light that entered elsewhere leaves towards the eye: brightest opposite to the sun's entry.

@@ -1,4 +1,5 @@
 out vec4 color;
+uniform float cube_reach;
 uniform samplerCube surroundings;
 uniform vec4 cube_center;   // xyz: anchor-relative; w: blur level of roughness 1
 
@@ -10,7 +11,7 @@ void main() {
     view /= away;
     float nl = dot(n, sun.xyz);
     float nv = max(dot(n, view), 0.0);
-    float lit = nl > 0.0 ? nl * sun_visibility(point, n, nl) : 0.0;
+    float lit = max(nl, 0.0) * sun_visibility(point, n, nl);
     vec3 r = reflect(-view, n);
     // The cube map is seen from the centre; its alpha tells how far things are, so the point that
     // the reflected ray meets is found by a few fixed-point steps.

@@ -1,3 +1,6 @@
+#ifdef CUBE
+uniform float cube_reach;
+#endif
 out vec4 color;
 
 void main() {
@@ -7,19 +10,16 @@ void main() {
     float away = length(view);
     view /= away;
     float nl = dot(n, sun.xyz);
-    float nv = max(dot(n, view), 0.0);
-    float lit = nl > 0.0 ? nl * sun_visibility(point, n, nl) : 0.0;
+    float lit = max(nl, 0.0) * sun_visibility(point, n, nl);
     float open = openness(point, n);
     vec3 result = base * (sun_color.rgb * lit + ambient(n) * open);
-#ifndef CUBE
-    float gloss = max(1.0 - look.w * 1.4, 0.0);
-    if (gloss > 0.0) {
-        result += sun_color.rgb * (lit * glass.x * highlight(n, view, look.w));
-        vec3 r = reflect(-view, n);
-        vec3 around = r.z > 0.0 ? sky_gradient(r)
-                                : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
-        result += around * (fresnel(glass.x, nv) * gloss * gloss * open);
-    }
+#if !defined(CUBE) && !defined(MATTE)
+    float gloss = max(1.0 - look.w / 0.7, 0.0);
+    result += sun_color.rgb * (lit * glass.x * highlight(n, view, look.w));
+    vec3 r = reflect(-view, n);
+    vec3 around = r.z > 0.0 ? sky_gradient(r)
+                            : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
+    result += around * (fresnel(glass.x, max(dot(n, view), 0.0)) * gloss * gloss * open);
 #endif
     result = haze(result, away, view);
 #ifdef CUBE
