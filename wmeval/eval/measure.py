@@ -367,7 +367,8 @@ def _chain(truth: Truth, estimate: Estimate, tolerance: float | None) -> list[Me
         tolerance=tolerance,
     )
     score = causality.walk(answers)
-    marks = {a.stage: [a.seen, a.caused] for a in answers}
+    # A list, so that the order of the stages outlives sorted keys.
+    marks = [[a.stage, a.seen, a.caused] for a in answers]
     values = {
         "csr": 100.0 * score.success,
         "amcl": score.longest,

@@ -642,13 +642,15 @@ def collect(job: PairConfig, cases: Sequence[CaseRecord]) -> PairResults:
     finally:
         model.close()
     keys = list(dict.fromkeys(x.key for case in cases for x in case.measurements))
+    subjects = list(dict.fromkeys(subject for _, subject, _ in keys))
+    keys.sort(key=lambda key: _order(key, subjects))
     return PairResults(
         wmeval=wmeval.__version__,
         candidate=job.candidate,
         model=spec.model_dump(mode="json"),
         config={**job.model_dump(mode="json"), "classical": dict(CLASSICAL_SETTINGS)},
         suite_sha256=suite_hash(cases),
-        rows=tuple(sorted((_row(key, cases) for key in keys), key=_order)),
+        rows=tuple(_row(key, cases) for key in keys),
         cases=tuple(cases),
     )
 
@@ -659,11 +661,16 @@ def suite_hash(cases: Sequence[CaseRecord]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _order(row: Row) -> tuple[int, int, int]:
+def _order(key: tuple[str, str, str], subjects: Sequence[str]) -> tuple[int, ...]:
+    metric, subject, source = key
     names = [*METRICS, *NEEDS_WEIGHTS]
     sources = ["oracle", "classical", "learned", "none"]
-    dimension = _DIMENSIONS.index(row.dimension)
-    return dimension, names.index(row.metric), sources.index(row.source)
+    return (
+        _DIMENSIONS.index(m.dimension_of(metric)),
+        names.index(metric),
+        subjects.index(subject),
+        sources.index(source),
+    )
 
 
 def _row(key: tuple[str, str, str], cases: Sequence[CaseRecord]) -> Row:

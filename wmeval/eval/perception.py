@@ -158,6 +158,7 @@ class ClassicalFlow:
         """
         import cv2
 
+        first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
         # A fresh field each time: DIS would take a given one as its starting guess.
         forward = np.asarray(self._dis.calc(first, second, None), np.float32)
         backward = np.asarray(self._dis.calc(second, first, None), np.float32)

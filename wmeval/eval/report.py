@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -81,49 +82,60 @@ _HEADLINES = ("fde", "dtw", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "csr",
 
 @dataclass(frozen=True)
 class Headline:
-    """One sentence on one quantity.
+    """What one dimension says, for a reader in a hurry.
 
     Attributes:
         dimension: evaluation dimension.
-        text: the sentence.
-        note: what the number is worth: floors and sources.
-        tone: "good", "bad" or "plain": within its floor, clearly above it, or no floor to tell by.
+        sentences: (text, note, tone) by quantity; the note says what the number is worth, the tone
+            is "good", "bad" or "plain" as `tone` gives it.
     """
 
     dimension: str
-    text: str
-    note: str
-    tone: str
+    sentences: tuple[tuple[str, str, str], ...]
+
+    @property
+    def tone(self) -> str:
+        """The worst of its sentences' tones."""
+        tones = [t for _, _, t in self.sentences]
+        return next((t for t in ("bad", "plain", "good") if t in tones), "plain")
 
 
 def headlines(results: PairResults) -> tuple[Headline, ...]:
-    """One sentence per quantity, the exact source first where there are two."""
-    out = []
+    """A sentence per quantity, by dimension: the exact source where there is one."""
+    out: dict[str, list[tuple[str, str, str]]] = {}
     rows = main_rows(results)
     for name in _HEADLINES:
         found = [r for r in rows if r.metric == name]
-        if not found:
-            continue
-        row = next((r for r in found if r.status == "measured"), found[0])
-        out.append(_headline(row))
-    return tuple(out)
+        if found:
+            row = next((r for r in found if r.status == "measured"), found[0])
+            video = next((r for r in found if r.source == "classical" and r is not row), None)
+            out.setdefault(row.dimension, []).append(_sentence(row, video))
+    return tuple(Headline(d, tuple(sentences)) for d, sentences in out.items())
 
 
-def _headline(row: Row) -> Headline:
+def _sentence(row: Row, video: Row | None) -> tuple[str, str, str]:
     card = METRICS[row.metric]
-    subject = {"picture": "The candidate", "chain": "The candidate"}.get(row.subject)
-    who = subject or f"Its {row.subject.replace('_', ' ')}"
     if row.status != "measured":
-        return Headline(row.dimension, f"{card.title}: {status_text(row)}.", row.reason, "plain")
-    text = f"{who} {card.says.format(value=number(row.value, unit=card.unit))}."
-    notes = [f"source: {row.source}"]
-    if row.pixel_floor is not None:
-        notes.append(f"pixel floor {number(row.pixel_floor, unit=card.unit)}")
-    if row.reduction_floor is not None:
-        notes.append(f"reduced actions alone {number(row.reduction_floor, unit=card.unit)}")
-    if row.identity is not None:
-        notes.append(f"a perfect candidate {number(row.identity, unit=card.unit)}")
-    return Headline(row.dimension, text, "; ".join(notes), tone(row))
+        return f"{card.title}: {status_text(row)}.", row.reason, "plain"
+
+    def shown(value: float | None) -> str:
+        return number(value, unit=card.unit)
+
+    who = {"picture": "It", "chain": "It"}.get(row.subject, f"Its {_spoken(row.subject)}")
+    text = f"{who} {card.says.format(value=shown(row.value))}."
+    notes = []
+    own = "the reference's own video"
+    if row.source == "classical":
+        notes.append(f"measured from its video; {own}: {shown(row.pixel_floor)}")
+    elif video is not None and video.value is not None:
+        notes.append(f"from its video {shown(video.value)}; {own}: {shown(video.pixel_floor)}")
+    if row.reduction_floor is not None and row.reduction_floor != row.identity:
+        notes.append(f"coarser control alone: {shown(row.reduction_floor)}")
+    return text, "; ".join(notes), tone(row)
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def tone(row: Row) -> str:
@@ -314,21 +326,23 @@ def _png(figure: Figure) -> str:
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
 
-def _figure(width: float, height: float, columns: int = 1, **options: Any) -> Any:
+_STYLE: Mapping[str, Any] = {
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.edgecolor": "#b8c0c8", "axes.labelcolor": "#46505a",
+    "xtick.color": "#46505a", "ytick.color": "#46505a", "axes.titlesize": 10,
+    "axes.titlecolor": "#20262c", "axes.titlelocation": "left", "axes.grid": True,
+    "grid.color": "#e9edf0", "axes.axisbelow": True, "legend.frameon": False,
+    "legend.fontsize": 8, "figure.constrained_layout.use": True,
+}  # fmt: skip
+
+
+@contextmanager
+def _style() -> Iterator[None]:
     import matplotlib
 
     matplotlib.use("Agg", force=False)
-    from matplotlib import pyplot as plt
-
-    style: Any = {
-        "font.family": "DejaVu Sans", "font.size": 9, "axes.spines.top": False,
-        "axes.spines.right": False, "axes.edgecolor": "#b8c0c8", "axes.labelcolor": "#46505a",
-        "xtick.color": "#46505a", "ytick.color": "#46505a", "axes.titlesize": 10,
-        "axes.titlecolor": "#20262c", "axes.grid": True, "grid.color": "#e9edf0",
-        "axes.axisbelow": True, "legend.frameon": False, "figure.constrained_layout.use": True,
-    }  # fmt: skip
-    with plt.rc_context(style):
-        return plt.subplots(1, columns, figsize=(width, height), **options)
+    with matplotlib.rc_context(dict(_STYLE)):  # type: ignore[arg-type]
+        yield
 
 
 def _xyz(track: Track) -> NDArray[np.float64]:
@@ -338,12 +352,22 @@ def _xyz(track: Track) -> NDArray[np.float64]:
 
 def paths_plot(case: CaseRecord, player: str) -> str:
     """Top view of the driven body's paths, and the distance from the reference over time."""
-    figure, (top, error) = _figure(9.6, 3.5, 2, gridspec_kw={"width_ratios": [1, 1.15]})
+    from matplotlib import pyplot as plt
+
+    with _style():
+        return _png(_paths(plt, case, player))
+
+
+def _paths(plt: Any, case: CaseRecord, player: str) -> Figure:
+    figure: Figure
+    figure, (top, error) = plt.subplots(
+        1, 2, figsize=(9.6, 3.6), gridspec_kw={"width_ratios": [1, 1.25]}
+    )
     times = np.array(case.times)
     reference = next((t for t in case.reference_tracks if t.body == player), None)
     if reference is None:
         top.text(0.5, 0.5, "no path", ha="center", transform=top.transAxes)
-        return _png(figure)
+        return figure
     truth = _xyz(reference)
     others = [t for t in case.reference_tracks if t.body != player]
     for track in others:
@@ -371,15 +395,20 @@ def paths_plot(case: CaseRecord, player: str) -> str:
         if track.body == player and len(xyz) == len(times) == len(truth):
             error.plot(times, np.linalg.norm(xyz - truth, axis=1), color=FLOOR_COLOUR, lw=1.2,
                        label="pixel floor", zorder=1)  # fmt: skip
-    top.set(xlabel="x [m]", ylabel="y [m]", title=f"{player}: path from above")
+    top.set(xlabel="x [m]", ylabel="y [m]", title=f"{_spoken(player)}: path from above")
     top.set_aspect("equal", adjustable="datalim")
     error.set(xlabel="time [s]", ylabel="distance from the reference [m]",
-              title="how far off, at the same instant")  # fmt: skip
+              title="how far off at the same instant")  # fmt: skip
     error.set_ylim(bottom=0)
-    top.legend(loc="best", fontsize=8)
-    if error.get_legend_handles_labels()[0]:
-        error.legend(loc="best", fontsize=8)
-    return _png(figure)
+    handles = {
+        label: handle
+        for axis in (top, error)
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles)
+    )
+    return figure
 
 
 _MARKS: Mapping[str, tuple[str, str]] = {
@@ -395,7 +424,15 @@ def timeline_plot(case: CaseRecord) -> str:
     lanes = [("reference", case.reference_events), ("candidate", case.candidate_events)]
     if not any(marks for _, marks in lanes):
         return ""
-    figure, axis = _figure(9.6, 1.9)
+    from matplotlib import pyplot as plt
+
+    with _style():
+        return _png(_timeline(plt, case, lanes))
+
+
+def _timeline(plt: Any, case: CaseRecord, lanes: Sequence[tuple[str, Any]]) -> Figure:
+    figure: Figure
+    figure, axis = plt.subplots(figsize=(9.6, 1.8))
     end = max(case.times)
     for lane, (name, marks) in enumerate(lanes):
         colour = (REFERENCE_COLOUR, CANDIDATE_COLOUR)[lane]
@@ -417,9 +454,8 @@ def timeline_plot(case: CaseRecord) -> str:
         axis.plot([], [], shape, color=fill, ms=6, label=kind.replace("_", " "))
     axis.set(xlim=(0, end), ylim=(-0.5, 1.5), yticks=[], xlabel="time [s]")
     axis.spines["left"].set_visible(False)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.32), ncols=10, fontsize=8,
-                handletextpad=0.2, columnspacing=1.2)  # fmt: skip
-    return _png(figure)
+    figure.legend(loc="outside upper center", ncols=10, handletextpad=0.2, columnspacing=1.2)
+    return figure
 
 
 def _jpeg(picture: NDArray[np.uint8]) -> str:
@@ -488,13 +524,13 @@ class Shown:
 
 
 def _shown(case: CaseRecord, root: Path, player: str) -> Shown:
-    marks: dict[str, Any] = {}
+    marks: Sequence[Any] = ()
     for x in case.measurements:
         if x.metric == "csr" and x.status == "measured" and not marks:
-            marks = dict(x.detail.get("stages_seen_caused") or {})  # type: ignore[arg-type]
+            marks = x.detail["stages_seen_caused"]  # type: ignore[assignment]
     stages = tuple(
-        (name, causality.STAGES[name].asks_what, causality.STAGES[name].asks_why, *answers)
-        for name, answers in marks.items()
+        (name, causality.STAGES[name].asks_what, causality.STAGES[name].asks_why, seen, caused)
+        for name, seen, caused in marks
     )
     return Shown(
         case,
@@ -525,13 +561,16 @@ def render(results: PairResults, root: Path) -> str:
         number=number, span=_span, tone=tone, status_text=status_text, arrows=_ARROWS,
         metrics=METRICS, needs_weights=NEEDS_WEIGHTS, dimension_titles=DIMENSION_TITLES,
     )  # fmt: skip
+    main = {x.key for x in main_rows(results)}
     dimensions = list(dict.fromkeys(r.dimension for r in results.rows))
     return environment.from_string(template).render(
         r=results,
         player=player,
         headlines=headlines(results),
-        groups=[(d, [x for x in results.rows if x.dimension == d]) for d in dimensions],
-        main={x.key for x in main_rows(results)},
+        groups=[
+            (d, [x for x in results.rows if x.dimension == d and x.key in main]) for d in dimensions
+        ],
+        others=[x for x in results.rows if x.key not in main],
         shown=[_shown(c, root, player) for c in results.cases[:MAXIMUM_CASES]],
         hidden=max(0, len(results.cases) - MAXIMUM_CASES),
         colours={"reference": REFERENCE_COLOUR, "candidate": CANDIDATE_COLOUR},
