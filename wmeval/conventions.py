@@ -167,14 +167,21 @@ def _half_turn(radians: float) -> float:
 
 def unity_camera_euler_degrees(T_world_camera: Array) -> Array:
     """Unity Euler angles (3,) [deg] of an OpenCV camera pose (4, 4)."""
-    (a, _, c, _), (d, _, f, _), (g, h, i, _) = np.asarray(T_world_camera)[:3].tolist()
+    return np.array(unity_camera_euler_degrees_of(np.asarray(T_world_camera).tolist()))
+
+
+def unity_camera_euler_degrees_of(
+    T_world_camera: Sequence[Sequence[float]],
+) -> tuple[float, float, float]:
+    """`unity_camera_euler_degrees` of nested numbers, without numpy: for inner loops."""
+    (a, _, c, _), (d, _, f, _), (g, h, i, _), _ = T_world_camera
     # Unity's camera axes are x right, y up, z forward. Both frames are left-handed once the world's
     # last axes are swapped (P) and the camera's y turned up: [[a, -b, c], [g, -h, i], [d, -e, f]].
     sin_x = min(max(-i, -1.0), 1.0)
     if abs(sin_x) > 1 - 1e-12:
-        return np.array([_half_turn(math.asin(sin_x)), _half_turn(math.atan2(-d, a)), 0.0])
-    angles = (math.asin(sin_x), math.atan2(c, f), math.atan2(g, -h))
-    return np.array([_half_turn(angle) for angle in angles])
+        return _half_turn(math.asin(sin_x)), _half_turn(math.atan2(-d, a)), 0.0
+    angle_y, angle_z = math.atan2(c, f), math.atan2(g, -h)
+    return _half_turn(math.asin(sin_x)), _half_turn(angle_y), _half_turn(angle_z)
 
 
 # --- cameras ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.conventions import (
-    unity_camera_euler_degrees,
+    unity_camera_euler_degrees_of,
     unity_euler_degrees_of,
 )
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
@@ -206,10 +206,16 @@ class BeamDomino(WorldEnv):
         self._from = np.concatenate([start + swap for start, _ in places])
         self._to = np.concatenate([start + np.arange(3) for _, start in places])
         self._landed = False
+        # Places of the flags and angles, which are computed one by one and written at once.
+        pieces = [67 + 7 * i + k for i in range(len(self._held)) for k in range(4)]
+        self._scalars = np.array([15, 56, 57, 61, 62, 63, *pieces])
+        self._pieces: list[tuple[float, ...] | None] = [None] * len(self._held)
+        self._landed = False
         self._euler: list[tuple[float, float, float] | None] = [None] * len(self._held)
         self._fallen = np.zeros(DOMINOES, bool)
         self._fallen_count = self._fallen_before = 0
-        self._first_fall: float | None = None
+        self._first_fall: int | None = None
+        self._period = float(self.clock.control_period)
 
     def _observe(self, log: WorldLog) -> Observation:
         # Called at every step: few array operations, scalars where they are cheaper.
@@ -219,31 +225,36 @@ class BeamDomino(WorldEnv):
         flat = np.concatenate((position, state.linear_velocity[-1], state.angular_velocity[-1]))
         out[self._to] = flat.ravel().take(self._from)
         out[6:9] *= -1.0  # an axial vector: det P = -1
-        out[15] = self._airborne(position)
-        q = quaternion[self._row_of_dominoes, 1:3]
-        tilt = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (q * q).sum(axis=1), -1.0, 1.0)))
+        # cos(tilt) = 1 - 2 (x^2 + y^2) = 1 - 2 sin^2(tilt / 2)
+        dominoes = quaternion[self._row_of_dominoes]
+        sine = np.minimum(np.hypot(dominoes[:, 1], dominoes[:, 2]), 1.0)
+        tilt = np.arcsin(sine) * (360.0 / math.pi)
         self._fallen |= tilt >= FALL_DEG
         self._fallen_before = self._fallen_count
         self._fallen_count = int(np.count_nonzero(self._fallen))
-        time = float(self.time)
         if self._first_fall is None and self._fallen_count:
-            self._first_fall = time
+            self._first_fall = len(self._actions)
+        since = 0 if self._first_fall is None else len(self._actions) - self._first_fall
         out[16:56:2] = tilt
         out[17:57:2] = self._fallen
-        out[56] = self._fallen_count / DOMINOES
-        out[57] = 0.0 if self._first_fall is None else time - self._first_fall
         camera = log.cameras.T_world_camera[-1, 0]
         out[58:61] = camera[_UNITY_EYE]
-        out[61:64] = unity_camera_euler_degrees(camera)
-        motion = state.motion[-1].tolist()
+        scalars: list[float] = [
+            self._airborne(position),
+            self._fallen_count / DOMINOES,
+            since * self._period,
+            *unity_camera_euler_degrees_of(camera.tolist()),
+        ]
+        motion = state.motion[-1]
         for i, body in enumerate(self._held):
-            held = motion[body] == KINEMATIC
-            # What is held does not turn.
-            euler = self._euler[i] if held else None
-            if euler is None:
-                euler = self._euler[i] = unity_euler_degrees_of(quaternion[body].tolist())
-            out[67 + 7 * i : 70 + 7 * i] = euler
-            out[70 + 7 * i] = held
+            piece = self._pieces[i]
+            if piece is None or motion[body] != KINEMATIC:
+                # What is held does not turn; what is free is looked at anew.
+                euler = unity_euler_degrees_of(quaternion[body].tolist())
+                piece = (*euler, float(motion[body] == KINEMATIC))
+                self._pieces[i] = piece
+            scalars += piece
+        out[self._scalars] = scalars
         return out.astype(np.float32)
 
     def _airborne(self, position: NDArray[np.float64]) -> bool:
