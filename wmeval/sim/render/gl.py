@@ -110,6 +110,7 @@ class Device:
 
     def sample_positions(self, samples: int) -> list[tuple[float, float]]:
         """Where the samples lie within a pixel (0..1 along x and rows)."""
+        before = self.ctx.fbo  # a program may be compiled in the middle of a pass
         target = self.ctx.framebuffer([self.ctx.renderbuffer((4, 4), 4, samples=samples)])
         target.use()
         places = []
@@ -117,6 +118,7 @@ class Device:
             at = (ctypes.c_float * 2)()
             self.glGetMultisamplefv(_SAMPLE_POSITION, i, ctypes.byref(at))
             places.append((float(at[0]), float(at[1])))
+        before.use()
         for attachment in target.color_attachments:
             attachment.release()
         target.release()
