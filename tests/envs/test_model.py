@@ -1,10 +1,13 @@
 """Cards and the checks of what a model returns."""
 
+from contextlib import suppress
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from wmeval.envs.model import ModelError, ModelSpec, checked_clip, checked_spec, read_spec
 from wmeval.errors import UserError
@@ -54,6 +57,8 @@ def test_wrong_times_are_named():
         ({}, "name: Field required"),
         ({"name": "m", "fps": "fast"}, "'fast' is not an exact number"),
         ({"name": "m", "fps": 0}, "must be > 0"),
+        ({"name": "m", "fps": "1e999999999"}, "is not an exact number"),
+        ({"name": "m", "fps": 1001}, "at most 1000"),
         ({"name": "m", "speed": 3}, "speed: .*known fields: name, fps"),
         ({"name": "m", "frames_per_action": 0}, "frames_per_action"),
         ({"name": "m", "paradigm": "keyboard"}, "must say what its keys move"),
@@ -107,3 +112,15 @@ def test_a_file_wins_over_a_template(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "camera").write_text("name: mine")
     assert read_spec("camera").name == "mine"
+
+
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
+@example(b"name: 2001-99-99")
+@example(b"[" * 5000)
+@example(b"a: &a [*a]")
+@example(b"name: m\nfps: .inf")
+def test_any_bytes_for_a_card_are_a_card_or_one_clear_error(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("card") / "card.yaml"
+    path.write_bytes(data)
+    with suppress(UserError):
+        read_spec(path)

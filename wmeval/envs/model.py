@@ -9,6 +9,7 @@ with the ``http`` candidate when it may hang or die; that one has real time-outs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -87,10 +88,7 @@ class ModelSpec(Card):
 
     @model_validator(mode="after")
     def _check(self) -> ModelSpec:
-        if exact(self.fps) <= 0:
-            raise ValueError(f"fps = {self.fps} must be > 0")
-        if exact(self.fps) > 1000:
-            raise ValueError(f"fps = {self.fps} is above 1000")
+        frame_rate(self.fps)
         if self.paradigm == "keyboard" and self.actuates is None:
             raise ValueError(
                 "a keyboard model must say what its keys move: actuates: [body] (an object of the "
@@ -117,6 +115,21 @@ class ModelSpec(Card):
         return tuple(self.clock.frame_time(first + j) for j in range(count))
 
 
+def frame_rate(value: str | int | float) -> Fraction:
+    """An exact frame rate [1/s] in (0, 1000].
+
+    Raises:
+        ValueError: not a number in that range.
+    """
+    # "1e999999999" is an exact number too, of a gigabyte.
+    if isinstance(value, str) and not re.fullmatch(r"[-+]?[\d.]{1,20}(/\d{1,12})?", value.strip()):
+        raise ValueError(f"{value[:40]!r} is not an exact number like 24, 23.976 or 24000/1001")
+    rate = exact(value)
+    if not 0 < rate <= 1000:
+        raise ValueError(f"fps = {value} must be > 0 and at most 1000")
+    return rate
+
+
 def read_spec(path: str | Path) -> ModelSpec:
     """Read a model card (YAML or JSON).
 
@@ -135,7 +148,7 @@ def read_spec(path: str | Path) -> ModelSpec:
             document = yaml.safe_load(file.read(1 << 20))
     except OSError as error:
         raise UserError(f"model card {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"model card {path} is not YAML: {error}") from error
     return validated(ModelSpec, document, where=f"model card {path}")
 

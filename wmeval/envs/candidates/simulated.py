@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from wmeval.clock import exact
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.case import Case
-from wmeval.envs.model import ModelSpec
+from wmeval.envs.model import ModelSpec, frame_rate
 from wmeval.errors import UserError
 from wmeval.records import WorldLog
 from wmeval.scene import Card
@@ -38,10 +38,7 @@ class ClockOptions(Card):
     def _exact(cls, value: object) -> str | None:
         if value is None:
             return None
-        fps = exact(value)  # type: ignore[arg-type]
-        if fps <= 0:
-            raise ValueError(f"fps = {value} must be > 0")
-        return str(fps)
+        return str(frame_rate(value))  # type: ignore[arg-type]
 
 
 def spec_of(name: str, options: ClockOptions, case: Case, env: WorldEnv) -> ModelSpec:
