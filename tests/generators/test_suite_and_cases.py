@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wmeval.datasets.suite import content_hash, read_png, read_suite, verify_suite, write_png
+from wmeval.datasets.validate import validate
 from wmeval.datasets.video import write_mp4
 from wmeval.envs.adapters import channels_of, make_adapter
 from wmeval.envs.candidates import parse_candidate
@@ -66,6 +67,7 @@ def suite(built, tmp_path):
 
 def test_a_suite_holds_what_scoring_needs(built):
     assert read_suite(built.path).content_hash == built.content_hash
+    assert validate(built.path) == []
     entry = built.case(CASES[1].case_id)
     assert Case.model_validate(entry.case) == CASES[1]
     assert (entry.dt, entry.control_period, entry.rates) == (F(1, 240), TA, (F(24), F(60)))
@@ -120,6 +122,7 @@ def test_a_changed_suite_is_refused(suite):
         "missing from the suite",
         "not part of the suite",
     ]
+    assert validate(suite.path) == verify_suite(suite)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from wmeval.jobs.atomic import write_bytes, write_text
 
 FORMAT = "wmeval-suite/1"
 NOTE = "own scenes: not comparable with the papers' tables"
-_INDEX = "suite.json"
+INDEX = "suite.json"
 _JSON_BYTES = 64 << 20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
@@ -212,7 +212,7 @@ def seal(path: str | Path, case_ids: Iterable[str], *, made_with: Mapping[str, s
         "cases": list(ids),
         "files": {n: {"sha256": sha, "bytes": size} for n, (sha, size) in files.items()},
     }
-    write_text(path / _INDEX, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_text(path / INDEX, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return Suite(path, content, ids, files)
 
 
@@ -236,12 +236,12 @@ def read_suite(path: str | Path, *, verify: bool = True) -> Suite:
         UserError: no suite there, or a file that is missing, extra or changed; names the first.
     """
     path = Path(path)
-    if not (path / _INDEX).is_file():
-        raise UserError(f"{path}: no suite (no {_INDEX}); make one with `wmeval suite build`")
-    document = _read_json(path / _INDEX)
+    if not (path / INDEX).is_file():
+        raise UserError(f"{path}: no suite (no {INDEX}); make one with `wmeval suite build`")
+    document = _read_json(path / INDEX)
     if document.get("format") != FORMAT:
         found = str(document.get("format"))[:80]
-        raise UserError(f"{path / _INDEX}: format is {found!r}, not {FORMAT!r}")
+        raise UserError(f"{path / INDEX}: format is {found!r}, not {FORMAT!r}")
     try:
         ids = tuple(str(c) for c in document["cases"])
         files = {
@@ -250,12 +250,12 @@ def read_suite(path: str | Path, *, verify: bool = True) -> Suite:
         }
         stated = str(document["content_hash"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path / _INDEX}: damaged ({error!r}); build the suite again") from error
+        raise UserError(f"{path / INDEX}: damaged ({error!r}); build the suite again") from error
     for name in [*ids, *(part for n in files for part in n.split("/"))]:
         if not _NAME.fullmatch(name):
-            raise UserError(f"{path / _INDEX}: {name[:80]!r} is no name of a file or case")
+            raise UserError(f"{path / INDEX}: {name[:80]!r} is no name of a file or case")
     if content_hash({n: sha for n, (sha, _) in files.items()}) != stated:
-        raise UserError(f"{path / _INDEX}: the content hash is not that of its list of files")
+        raise UserError(f"{path / INDEX}: the content hash is not that of its list of files")
     suite = Suite(path, stated, ids, files)
     problems = verify_suite(suite) if verify else []
     if problems:
@@ -283,6 +283,14 @@ def verify_suite(suite: Suite) -> list[str]:
         if f"cases/{c}/case.json" not in suite.files
     ]
     return problems
+
+
+def suite_problems(path: str | Path) -> list[str]:
+    """All departures of a suite folder, one sentence each; does not raise."""
+    try:
+        return verify_suite(read_suite(path, verify=False))
+    except UserError as error:
+        return [str(error)]
 
 
 def _names(path: Path) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from wmeval.datasets import checksums, codecs, document, hdf5, video, zarr_store
+from wmeval.datasets import checksums, codecs, document, hdf5, suite, video, zarr_store
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.datasets.sets import check_set, is_set
@@ -50,6 +50,8 @@ def _place(place: Location) -> list[str]:
         return check_set(place, _rollout_at)
     if (path / zarr_store.MANIFEST).is_file() or (path / "zarr.json").is_file():
         return _zarr(place)
+    if (path / suite.INDEX).is_file():
+        return suite.suite_problems(path)
     return _folder(path)
 
 
