@@ -332,10 +332,11 @@ class Reference:
         from wmeval.datasets.rollout import write_hdf5
         from wmeval.datasets.video import read_mp4, write_mp4
         from wmeval.envs.record import record
+        from wmeval.envs.wrapper import frame_count
 
         clock = spec.clock
         period = env.clock.control_period
-        frames = clock.blocks_sent(len(actions), period) * clock.frames_per_action + 1
+        frames = frame_count(spec, period, len(actions))
         times = spec.times(0, frames)
         size = (spec.width, spec.height)
         rollout = record(
