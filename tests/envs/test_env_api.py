@@ -176,6 +176,7 @@ def test_information_levels_say_more_and_change_nothing():
     assert not any(seen["none"][0])
     last = seen["state"][0][-1]
     assert last["shape"] == "canonical"
+    assert not any("shape" in info for info in seen["state"][0][:-1])
     kinds = {e.kind for info in seen["state"][0] for e in info["events"]}
     assert {"impact", "contact"} <= kinds
     assert last["state"]["floor_ball"]["position"].shape == (3,)
@@ -399,6 +400,21 @@ def test_every_view_shows_the_player(env_id):
         assert seen.any(), view
         assert np.isfinite(layers["depth"][seen]).all()
     env.close()
+
+
+@pytest.mark.gl
+def test_a_renderer_kept_over_resets_draws_as_a_fresh_one():
+    env, fresh = (make("MirrorRollingBall", width=96, height=64) for _ in range(2))
+    env.reset(seed=1)
+    before = env.draw("rgb", view="static")["rgb"]
+    env.reset(seed=2)
+    fresh.reset(seed=2)
+    for view in ("static", "follow"):
+        picture = env.draw("rgb", view=view)["rgb"]
+        np.testing.assert_array_equal(picture, fresh.draw("rgb", view=view)["rgb"])
+        assert not np.array_equal(picture, before)
+    env.close()
+    fresh.close()
 
 
 @pytest.mark.gl

@@ -184,7 +184,6 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.seed = 0
         self.options: dict[str, JsonValue] = {}
         self.view = "follow"
-        self.reward_range = (0.0, 0.0) if reward is None else (0.0, 1.0)
         self._spec: WorldSpec | None = None
         self._world: World | None = None
         self._pictures = Pictures(renderer)
@@ -588,7 +587,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             info["contacts"] = log.contacts
             info["cameras"] = log.cameras.rows(slice(-1, None))
             info["lights"] = log.lights.rows(slice(-1, None))
-        if self._over:
+        if self._over and self.world_spec.rules.chain != "none":
             info["shape"] = self.shape()
         return info
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Pictures:
     """A lazily made renderer with a count of its holders.
 
-    A renderer is built for how things look; where they are arrives with each draw. So episodes that
-    differ in their starting poses alone share one, and a reset does not bake textures anew.
+    It is made anew (a quarter of a second) when the scene changes, starting poses included: where
+    its shadow map lies follows from them, and a picture must not depend on the episode before.
 
     Args:
         name: row of `wmeval.sim.render.RENDERERS`.
@@ -78,13 +78,5 @@ class Pictures:
 
 
 def _look(scene: Scene) -> str:
-    """What a renderer is built from: all but the cameras and where moving bodies start."""
-    rest = {"position", "quaternion_wxyz", "linear_velocity", "angular_velocity", "active"}
-    bodies = [
-        body.model_dump_json(
-            exclude=rest - (set() if body.motion != "static" else {"position", "quaternion_wxyz"})
-        )
-        for body in scene.bodies
-    ]
-    others = scene.model_dump_json(exclude={"bodies", "cameras", "name"})
-    return "\n".join([*bodies, others])
+    """What a renderer is built from: all but the cameras."""
+    return scene.model_dump_json(exclude={"cameras"})
