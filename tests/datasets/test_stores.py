@@ -24,6 +24,7 @@ from rollout_maker import make_rollout
 from wmeval.datasets import document, hdf5, zarr_store
 from wmeval.datasets.location import locate
 from wmeval.datasets.rollout import read, write_hdf5, write_zarr
+from wmeval.datasets.stored_contacts import unread
 from wmeval.datasets.validate import validate
 from wmeval.errors import UserError
 
@@ -62,7 +63,7 @@ def assert_equal(a, b, layers=None):
             assert np.asarray(b.frames.layers[name]).tobytes() == a.frames.layers[name].tobytes()
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     backend=st.sampled_from(BACKENDS),
     seed=st.integers(0, 2**32 - 1),
@@ -146,7 +147,7 @@ def test_a_frame_reads_only_its_own_chunk(backend, tmp_path):
         array = zarr.open_array(f"{url}/layer/normals", mode="r")
         assert array.chunks == (1, 30, 40, 3)
         assert array.shards == (6, 30, 40, 3)
-        path = Path(url, "layer/normals/c/0/0/0/0")
+        path = Path(url, "layer/normals/c.0.0.0.0")
         content = path.read_bytes()
         index = np.frombuffer(content[-(6 * 16 + 4) : -4], "<u8").reshape(6, 2)
         spans = [(int(a), int(b)) for a, b in index]
@@ -174,6 +175,21 @@ def test_lazy_layers_slice_like_arrays_and_travel_to_other_processes(backend, tm
     assert [f.tobytes() for f in layer] == [f.tobytes() for f in expected]
     with pytest.raises(IndexError):
         layer[6]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_contacts_are_read_when_they_are_touched(backend, tmp_path):
+    rollout = make_rollout(contacts=50)
+    contacts = read(write(rollout, tmp_path, backend)).log.contacts
+    assert unread(contacts)
+    assert len(contacts) == 50
+    assert unread(contacts)
+    assert contacts.normal.tobytes() == rollout.log.contacts.normal.tobytes()
+    assert not unread(contacts)
+    fresh = read(write(rollout, tmp_path, backend)).log.contacts
+    assert pickle.loads(pickle.dumps(fresh)).position.shape == (50, 3)
+    with pytest.raises(AttributeError, match="no 'mass'"):
+        _ = contacts.mass
 
 
 def test_opening_a_store_is_quick_and_reads_no_pictures(tmp_path):
@@ -228,6 +244,7 @@ def one_clear_error(path):
     """The rollout, or None after one UserError that names the place."""
     try:
         rollout = read(path)
+        rollout.sha256()  # reads the contacts
         return rollout, {n: np.asarray(x) for n, x in rollout.frames.layers.items()}
     except UserError as error:
         message = str(error)
@@ -279,7 +296,7 @@ def copied(source, folder):
     return sorted(p for p in folder.rglob("*") if p.is_file())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["flip", "cut", "drop"]))
 def test_any_flip_cut_or_loss_in_a_zarr_store_is_found(whole, data, kind):
     rollout, source = whole.rollout, whole.store
@@ -342,10 +359,10 @@ def test_a_header_that_asks_for_too_much_is_refused_before_anything_is_allocated
     header = document.describe(rollout).header
     header["arrays"]["state/position"]["shape"] = [1 << 36, 3, 3]
     with pytest.raises(UserError, match="over the limit"):
-        document.restore("x.h5", header, lambda _: np.zeros(0), {})
+        document.restore("x.h5", header, *2 * [lambda _: np.zeros(0)], {})
     header["arrays"]["state/position"]["dtype"] = "object"
     with pytest.raises(UserError, match="is said to be 'object'"):
-        document.restore("x.h5", header, lambda _: np.zeros(0), {})
+        document.restore("x.h5", header, *2 * [lambda _: np.zeros(0)], {})
 
 
 # --- whole or absent ----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from wmeval.records import FIELDS
 Array = NDArray[Any]
 
 FRAME_FIELDS = tuple(path for path in FIELDS if path.startswith("frame/"))
+GROUPS = tuple(dict.fromkeys(path.split("/")[0] for path in FIELDS))
 MODAL = "modal/"
 
 QUATERNION_TOLERANCE = 1e-5
@@ -102,12 +103,18 @@ def _dimensions(
     return problems
 
 
-def problems_of(arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> list[str]:
+def problems_of(
+    arrays: Mapping[str, Array],
+    sizes: Mapping[str, int],
+    *,
+    groups: Collection[str] | None = None,
+) -> list[str]:
     """Departures of arrays from the table of fields (empty: none).
 
     Args:
         arrays: by path; text fields are arrays of str. "modal/*" are free (state, ...) float64.
         sizes: known lengths of named dimensions, at least "body" and "camera".
+        groups: first parts of the paths that are looked at; None: all.
 
     Returns:
         One sentence per problem, naming the field.
@@ -117,6 +124,8 @@ def problems_of(arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> list[s
     problems: list[str] = []
     with_frames = any(path in arrays for path in FRAME_FIELDS)
     for path, field in FIELDS.items():
+        if groups is not None and path.split("/")[0] not in groups:
+            continue
         if path not in arrays:
             if not field.optional or (with_frames and path in FRAME_FIELDS):
                 problems.append(f"{path} is missing")
@@ -156,13 +165,13 @@ def _between_fields(arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> li
     problems = [
         f"{path} names body {arrays[path].max()} of {sizes['body']}"
         for path in ("contact/body_a", "contact/body_b")
-        if arrays[path].size and arrays[path].max() >= sizes["body"]
+        if path in arrays and arrays[path].size and arrays[path].max() >= sizes["body"]
     ]
-    if np.any(arrays["event/detected_at"] < arrays["event/time"]):
+    if "event/time" in arrays and np.any(arrays["event/detected_at"] < arrays["event/time"]):
         problems.append(
             "event/detected_at is before event/time: nothing is known before it happens"
         )
-    if sizes["state"] == 0:
+    if sizes.get("state") == 0:
         problems.append("state/substep is empty: a rollout holds state 0 at least")
     index = arrays.get("frame/state_index")
     if index is not None and index.size and index.max() >= sizes["state"]:

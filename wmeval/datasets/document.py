@@ -21,10 +21,12 @@ from pydantic import ValidationError
 from wmeval.clock import exact
 from wmeval.datasets import derived
 from wmeval.datasets.codecs import Packing, bits_dtype
+from wmeval.datasets.conformity import problems_of
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
+from wmeval.datasets.stored_contacts import GROUP, PATHS, stored_contacts
 from wmeval.errors import UserError
 from wmeval.layers import LAYERS
-from wmeval.records import FIELDS
+from wmeval.records import FIELDS, Contacts
 from wmeval.scene import MeshData, Scene
 
 Array = NDArray[Any]
@@ -214,6 +216,7 @@ def restore(
     where: str,
     header: dict[str, Any],
     load: Callable[[str], Array],
+    later: Callable[[str], Array],
     layers: dict[str, FrameArray],
 ) -> Rollout:
     """Make the rollout of a header, with the layers that follow from stored ones.
@@ -221,14 +224,15 @@ def restore(
     Args:
         where: name of the file, for messages.
         header: as `parse_header` gives it.
-        load: reads one array by path.
+        load: reads one array by path, now.
+        later: reads one array by path when the file may be closed: contacts.
         layers: picture layers.
 
     Raises:
         UserError: header and arrays make no rollout.
     """
     try:
-        return _restore(where, header, load, layers)
+        return _restore(where, header, load, later, layers)
     except UserError:
         raise
     except ValidationError as error:
@@ -243,6 +247,7 @@ def _restore(
     where: str,
     header: dict[str, Any],
     load: Callable[[str], Array],
+    later: Callable[[str], Array],
     layers: dict[str, FrameArray],
 ) -> Rollout:
     entries: dict[str, Any] = header["arrays"]
@@ -252,7 +257,7 @@ def _restore(
     arrays = {
         path: verified(where, path, entry, load(path))
         for path, entry in entries.items()
-        if not path.startswith(PLATE)
+        if not path.startswith((PLATE, GROUP))
     }
     for path, names in header["text"].items():
         codes = arrays[path]
@@ -268,6 +273,7 @@ def _restore(
     frames = header["frames"]
     rollout = Rollout.from_columns(
         arrays,
+        contacts=_contacts(where, header, later),
         scene=Scene.model_validate(header["scene"]),
         meshes=meshes,
         dt=Fraction(exact(header["dt"])),
@@ -278,6 +284,20 @@ def _restore(
     if "flow" not in layers and all(name in layers for name in derived.NEEDED):
         layers["flow"] = derived.flow_layer(rollout)
     return rollout
+
+
+def _contacts(where: str, header: Mapping[str, Any], later: Callable[[str], Array]) -> Contacts:
+    entries = {path: header["arrays"][path] for path in PATHS.values()}
+    sizes = {"body": len(header["scene"]["bodies"]), "camera": len(header["scene"]["cameras"])}
+
+    def load() -> dict[str, Array]:
+        arrays = {path: verified(where, path, e, later(path)) for path, e in entries.items()}
+        problems = problems_of(arrays, sizes, groups=(GROUP.rstrip("/"),))
+        if problems:
+            raise damaged(where, problems[0])
+        return arrays
+
+    return stored_contacts(int(entries[PATHS["substep"]]["shape"][0]), load)
 
 
 def layer_entries(where: str, header: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -316,23 +336,31 @@ def layer_entry(layer: FrameArray, packing: Packing, still: bool, sha256: str) -
     }
 
 
+def stored_dtype(entry: Mapping[str, Any]) -> np.dtype[Any]:
+    """Dtype on disk of a picture layer."""
+    dtype = np.dtype(entry["dtype"])
+    return bits_dtype(dtype) if entry["codec"] == "bits_xor" else dtype
+
+
 def packing_of(
-    where: str, header: Mapping[str, Any], name: str, load: Callable[[str], Array]
+    where: str,
+    name: str,
+    entry: Mapping[str, Any],
+    plate_entry: Mapping[str, Any] | None,
+    load: Callable[[str], Array],
 ) -> Packing:
     """How a stored layer is packed; its plate is read and checked.
 
     Raises:
         UserError: the plate is missing or damaged.
     """
-    entry = header["frames"]["layers"][name]
     if entry["codec"] == "bytes":
         return Packing("bytes", None, {})
-    path = f"plate/{name}"
-    if path not in header["arrays"]:
+    path = f"{PLATE}{name}"
+    if plate_entry is None:
         raise damaged(where, f"layer {name!r} has no background plate")
-    described = header["arrays"][path]
-    check_size(where, path, described, MAX_FRAME_BYTES)
-    plate = verified(where, path, described, load(path))
-    if list(plate.shape) != entry["shape"][1:] or plate.dtype != bits_dtype(entry["dtype"]):
+    check_size(where, path, plate_entry, MAX_FRAME_BYTES)
+    plate = verified(where, path, plate_entry, load(path))
+    if list(plate.shape) != entry["shape"][1:] or plate.dtype != stored_dtype(entry):
         raise damaged(where, f"plate of layer {name!r} is {plate.dtype} {plate.shape}")
     return Packing("bits_xor", plate, {})

@@ -22,6 +22,7 @@ from wmeval.datasets import codecs, document
 from wmeval.datasets.lazy import LazyLayer
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
+from wmeval.datasets.stored_contacts import PATHS
 from wmeval.errors import UserError
 from wmeval.jobs.ledger import canonical
 from wmeval.layers import LAYERS
@@ -212,6 +213,14 @@ class _Source:
             self._file = _open(place)
         return self._file[path]
 
+    def read(self, path: str, index: Any, what: str) -> Array:
+        try:
+            return np.asarray(self.dataset(path)[index])
+        except UserError:
+            raise
+        except (OSError, KeyError, RuntimeError, ValueError, TypeError) as error:
+            raise document.damaged(self.url, f"{what} ({error})") from error
+
 
 def _open(place: Location) -> Any:
     import h5py
@@ -222,23 +231,38 @@ def _open(place: Location) -> Any:
 
 
 class _ReadFrame:
-    """Reads one frame of one layer."""
+    """Reads one frame of one layer; the background plate with the first."""
 
     def __init__(
-        self, source: _Source, name: str, packing: codecs.Packing, dtype: np.dtype[Any]
+        self,
+        source: _Source,
+        name: str,
+        entry: Mapping[str, Any],
+        plate: Mapping[str, Any] | None,
     ) -> None:
-        self.source, self.name, self.packing, self.dtype = source, name, packing, dtype
+        self.source, self.name, self.entry, self.plate = source, name, entry, plate
+        self.dtype = np.dtype(entry["dtype"])
+        self._packing: codecs.Packing | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_packing": None}
+
+    def packing(self) -> codecs.Packing:
+        """How the layer is packed."""
+        if self._packing is None:
+            self._packing = document.packing_of(
+                self.source.url,
+                self.name,
+                self.entry,
+                self.plate,
+                lambda path: self.source.read(path, ..., path),
+            )
+        return self._packing
 
     def __call__(self, i: int) -> Array:
-        try:
-            stored = self.source.dataset(f"layer/{self.name}")[i]
-        except (OSError, KeyError, RuntimeError, ValueError) as error:
-            if isinstance(error, UserError):
-                raise
-            raise document.damaged(
-                self.source.url, f"frame {i} of layer {self.name!r} ({error})"
-            ) from error
-        return self.packing.unpack(stored, self.dtype)
+        what = f"frame {i} of layer {self.name!r}"
+        stored = self.source.read(f"layer/{self.name}", i, what)
+        return self.packing().unpack(stored, self.dtype)
 
 
 def read_hdf5(url: str | Path) -> Rollout:
@@ -266,8 +290,15 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
             def load(name: str) -> Array:
                 return _load(file, where, name, header["arrays"][name])
 
-            layers = _layers(file, where, header, _Source(place, sha256))
-            return document.restore(where, header, load, layers), header
+            source = _Source(place, sha256)
+
+            def later(name: str) -> Array:
+                return source.read(name, ..., name)
+
+            layers = _layers(file, where, header, source)
+            for name in PATHS.values():
+                _same(file[name], where, name, header["arrays"][name])
+            return document.restore(where, header, load, later, layers), header
     except UserError:
         raise
     except (OSError, KeyError, RuntimeError, ValueError, TypeError, AttributeError) as error:
@@ -276,10 +307,14 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
 
 def _load(file: Any, where: str, name: str, entry: Mapping[str, Any]) -> Array:
     dataset = file[name]
+    _same(dataset, where, name, entry)
+    return np.asarray(dataset[...])
+
+
+def _same(dataset: Any, where: str, name: str, entry: Mapping[str, Any]) -> None:
     # What is allocated is what the file says, so that is compared before anything is read.
     if list(dataset.shape) != entry["shape"] or dataset.dtype != np.dtype(entry["dtype"]):
         raise document.damaged(where, f"{name} is {dataset.dtype} {dataset.shape}")
-    return np.asarray(dataset[...])
 
 
 def _layers(
@@ -288,11 +323,10 @@ def _layers(
     layers: dict[str, FrameArray] = {}
     for name, entry in document.layer_entries(where, header):
         dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
-        packing = document.packing_of(
-            where, header, name, lambda plate: _load(file, where, plate, header["arrays"][plate])
-        )
         stored = file[f"layer/{name}"]
-        if stored.shape != shape or stored.dtype != packing.stored_dtype(dtype):
+        if stored.shape != shape or stored.dtype != document.stored_dtype(entry):
             raise document.damaged(where, f"layer {name!r} is {stored.dtype} {stored.shape}")
-        layers[name] = LazyLayer(_ReadFrame(source, name, packing, dtype), shape, dtype)
+        layers[name] = LazyLayer(
+            _ReadFrame(source, name, entry, header["arrays"].get(f"plate/{name}")), shape, dtype
+        )
     return layers

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.clock import SceneClock, exact
-from wmeval.datasets.conformity import MODAL, problems_of
+from wmeval.datasets.conformity import GROUPS, MODAL, problems_of
+from wmeval.datasets.stored_contacts import unread
 from wmeval.layers import LAYERS
-from wmeval.records import CameraLog, Contacts, Event, LightLog, StateLog, WorldLog
+from wmeval.records import FIELDS, CameraLog, Contacts, Event, LightLog, StateLog, WorldLog
 from wmeval.scene import Meshes, Scene
 
 FORMAT = "wmeval-rollout/1"
@@ -164,7 +165,9 @@ class Rollout:
         if stated is not None and exact(stated) != self.log.state.dt:
             raise ValueError(f"metadata.dt {stated} is not the log's dt {self.log.state.dt}")
         sizes = {"body": len(names), "camera": len(cameras), "step": len(self.actions)}
-        problems = problems_of(self.columns(), sizes)
+        # Contacts that lie on disk are checked when they are read.
+        groups = [g for g in GROUPS if g != "contact" or not unread(self.log.contacts)]
+        problems = problems_of(self._columns(groups), sizes, groups=groups)
         if problems:
             raise ValueError(f"rollout: {problems[0]}")
 
@@ -172,9 +175,14 @@ class Rollout:
 
     def columns(self) -> dict[str, Array]:
         """All arrays by the paths of `wmeval.records.FIELDS`, and "modal/*"; text as str arrays."""
+        return self._columns(GROUPS)
+
+    def _columns(self, groups: Collection[str]) -> dict[str, Array]:
         log = self.log
         out: dict[str, Array] = {}
         for group, record in _records(log):
+            if group not in groups:
+                continue
             for name in _names(record):
                 out[f"{group}/{name}"] = getattr(record, name)
         for name, values in log.state.modal.items():
@@ -199,6 +207,7 @@ class Rollout:
         cls,
         columns: Mapping[str, Array],
         *,
+        contacts: Contacts | None = None,
         scene: Scene,
         meshes: Meshes,
         dt: Fraction,
@@ -210,6 +219,7 @@ class Rollout:
 
         Args:
             columns: arrays by path; frame/* only when ``camera`` is given.
+            contacts: instead of the columns "contact/*".
             scene: the world at t = 0.
             meshes: what the scene names.
             dt: substep [s].
@@ -220,10 +230,12 @@ class Rollout:
         Raises:
             ValueError: the arrays do not make a rollout.
         """
-        sizes = {"body": len(scene.bodies), "camera": len(scene.cameras)}
-        problems = problems_of(columns, sizes)
-        if problems:
-            raise ValueError(problems[0])
+        needed = [p for p, field in FIELDS.items() if not field.optional]
+        if contacts is not None:
+            needed = [p for p in needed if not p.startswith("contact/")]
+        missing = [p for p in needed if p not in columns]
+        if missing:
+            raise ValueError(f"{missing[0]} is missing")
         group = {
             name: {
                 path.split("/", 1)[1]: array
@@ -237,7 +249,7 @@ class Rollout:
             StateLog(names, dt, **group["state"], modal=group["modal"]),
             CameraLog(tuple(c.name for c in scene.cameras), **group["camera"]),
             LightLog(**group["light"]),
-            Contacts(**group["contact"]),
+            Contacts(**group["contact"]) if contacts is None else contacts,
             tuple(
                 Event(**dict(zip(_EVENT_DTYPES, row, strict=True)))
                 for row in zip(
@@ -341,7 +353,7 @@ def write_zarr(rollout: Rollout, url: str | Path, *, layers: tuple[str, ...] | N
 
 
 def read(path_or_url: str | Path) -> Rollout:
-    """Read a rollout: the state now, verified; frames when they are sliced.
+    """Read a rollout: the state now, verified; contacts when touched, frames when sliced.
 
     Args:
         path_or_url: an HDF5 file, a Zarr store (folder or fsspec URL), or a folder that

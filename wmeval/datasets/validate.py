@@ -87,6 +87,10 @@ def _zarr(place: Location) -> list[str]:
 
 def _pictures(where: str, rollout: Rollout, header: Mapping[str, Any]) -> list[str]:
     problems: list[str] = []
+    try:
+        rollout.log.contacts.substep  # noqa: B018 -- reads and checks them
+    except UserError as error:
+        problems.append(str(error))
     if rollout.frames is None:
         return problems
     for name, entry in document.layer_entries(where, header):

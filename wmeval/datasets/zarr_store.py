@@ -25,6 +25,7 @@ from wmeval.datasets import codecs, document
 from wmeval.datasets.lazy import LazyLayer
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
+from wmeval.datasets.stored_contacts import PATHS
 from wmeval.errors import UserError
 from wmeval.jobs.atomic import atomic_dir, disk_errors
 from wmeval.jobs.ledger import canonical
@@ -36,6 +37,8 @@ MANIFEST = "manifest.json"
 _LEVEL = 5
 _CHUNK_BYTES = 16 << 20
 _SHARD_BYTES = 256 << 20
+# A dot for the slash: one folder per array, not one more per dimension.
+_KEYS: Any = {"name": "default", "separator": "."}
 
 
 def write_zarr(rollout: Rollout, url: str | Path, *, layers: tuple[str, ...] | None = None) -> str:
@@ -119,6 +122,7 @@ def _put(root: Any, path: str, array: Array) -> None:
         chunks=(rows, *(max(n, 1) for n in array.shape[1:])),
         compressors=_compressors(array.dtype.itemsize, picture=False),
         attributes=document.attributes_of(path),
+        chunk_key_encoding=_KEYS,
         config={"write_empty_chunks": True},
     )
     if array.size:
@@ -152,6 +156,7 @@ def _put_layer(
         shards=(in_shard, *chunk[1:]),
         compressors=_compressors(stored.itemsize, picture=True),
         attributes={"codec": packing.codec, "unit": LAYERS[name].unit, "doc": LAYERS[name].doc},
+        chunk_key_encoding=_KEYS,
         config={"write_empty_chunks": True},
     )
 
@@ -274,25 +279,48 @@ class _Source:
             self._arrays[path] = _open(place)[path]
         return self._arrays[path]
 
-
-class _ReadFrame:
-    """Reads one frame of one layer."""
-
-    def __init__(
-        self, source: _Source, name: str, packing: codecs.Packing, dtype: np.dtype[Any]
-    ) -> None:
-        self.source, self.name, self.packing, self.dtype = source, name, packing, dtype
-
-    def __call__(self, i: int) -> Array:
+    def read(self, path: str, index: Any, what: str) -> Array:
         try:
-            stored = np.ascontiguousarray(self.source.array(f"layer/{self.name}")[i])
+            return np.ascontiguousarray(self.array(path)[index])
         except UserError:
             raise
         except Exception as error:  # zarr, codecs and file systems raise what they like
-            raise document.damaged(
-                self.source.url, f"frame {i} of layer {self.name!r} ({error})"
-            ) from error
-        return self.packing.unpack(stored, self.dtype)
+            raise document.damaged(self.url, f"{what} ({error})") from error
+
+
+class _ReadFrame:
+    """Reads one frame of one layer; the background plate with the first."""
+
+    def __init__(
+        self,
+        source: _Source,
+        name: str,
+        entry: Mapping[str, Any],
+        plate: Mapping[str, Any] | None,
+    ) -> None:
+        self.source, self.name, self.entry, self.plate = source, name, entry, plate
+        self.dtype = np.dtype(entry["dtype"])
+        self._packing: codecs.Packing | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_packing": None}
+
+    def packing(self) -> codecs.Packing:
+        """How the layer is packed."""
+        if self._packing is None:
+            self._packing = document.packing_of(
+                self.source.url,
+                self.name,
+                self.entry,
+                self.plate,
+                lambda path: self.source.read(path, ..., path),
+            )
+        return self._packing
+
+    def __call__(self, i: int) -> Array:
+        what = f"frame {i} of layer {self.name!r}"
+        stored = self.source.read(f"layer/{self.name}", i, what)
+        return self.packing().unpack(stored, self.dtype)
 
 
 def read_zarr(url: str | Path) -> Rollout:
@@ -323,8 +351,15 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
         def load(name: str) -> Array:
             return _load(root, where, name, header["arrays"][name])
 
-        layers = _layers(root, where, header, _Source(where, sha256))
-        return document.restore(where, header, load, layers), header
+        source = _Source(where, sha256)
+
+        def later(name: str) -> Array:
+            return source.read(name, ..., name)
+
+        layers = _layers(root, where, header, source)
+        for name in PATHS.values():
+            _same(root[name], where, name, header["arrays"][name])
+        return document.restore(where, header, load, later, layers), header
     except UserError:
         raise
     except Exception as error:  # zarr, codecs and file systems raise what they like
@@ -333,9 +368,14 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
 
 def _load(root: Any, where: str, name: str, entry: Mapping[str, Any]) -> Array:
     array = root[name]
+    _same(array, where, name, entry)
+    return np.ascontiguousarray(array[...])
+
+
+def _same(array: Any, where: str, name: str, entry: Mapping[str, Any]) -> None:
+    # What is allocated is what the store says, so that is compared before anything is read.
     if list(array.shape) != entry["shape"] or array.dtype != np.dtype(entry["dtype"]):
         raise document.damaged(where, f"{name} is {array.dtype} {array.shape}")
-    return np.ascontiguousarray(array[...])
 
 
 def _layers(
@@ -344,13 +384,12 @@ def _layers(
     layers: dict[str, FrameArray] = {}
     for name, entry in document.layer_entries(where, header):
         dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
-        packing = document.packing_of(
-            where, header, name, lambda plate: _load(root, where, plate, header["arrays"][plate])
-        )
         stored = root[f"layer/{name}"]
-        if stored.shape != shape or stored.dtype != packing.stored_dtype(dtype):
+        if stored.shape != shape or stored.dtype != document.stored_dtype(entry):
             raise document.damaged(where, f"layer {name!r} is {stored.dtype} {stored.shape}")
-        layers[name] = LazyLayer(_ReadFrame(source, name, packing, dtype), shape, dtype)
+        layers[name] = LazyLayer(
+            _ReadFrame(source, name, entry, header["arrays"].get(f"plate/{name}")), shape, dtype
+        )
     return layers
 
 
