@@ -162,7 +162,10 @@ def revolve(profile: Sequence[tuple[float, float]], segments: int = 64) -> MeshD
             smooth = 0 <= neighbour < len(step) and float(facet[i] @ facet[neighbour]) > math.cos(
                 math.radians(30)
             )
-            n = facet[i] + facet[neighbour] if smooth else facet[i]
+            # Weighted by length: a narrow rounding does not bend the light on the long side.
+            n = facet[i] * length[i]
+            if smooth:
+                n = n + facet[neighbour] * length[neighbour]
             normals.append(n / np.linalg.norm(n))
         ring = [points[i], points[i + 1]]
         vertices = np.concatenate(

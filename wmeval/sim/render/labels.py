@@ -170,8 +170,8 @@ def occlusion(
 ) -> Mask:
     """Where what is seen at a cannot be seen at b: hidden, out of the picture, or gone.
 
-    A point counts as seen when one of the four pixels around its target shows the same id at the
-    expected depth within ``tolerance`` (relative), or, for sky, when one of them shows sky.
+    A point counts as seen when, of the four pixels around its target, those with the same id span
+    the expected depth, give or take ``tolerance`` (relative); sky where one of them shows sky.
 
     Returns:
         (H, W) bool, True where not visible at b.
@@ -199,17 +199,21 @@ def _seen(
         )
     corner = np.where(inside[..., None], pixels, 0.0) - 0.5
     base = np.floor(corner).astype(np.int64)
-    seen = np.zeros(inside.shape, bool)
+    low = np.full(inside.shape, np.inf)
+    high = np.full(inside.shape, -np.inf)
     for dx in (0, 1):
         for dy in (0, 1):
             column = np.clip(base[..., 0] + dx, 0, width - 1)
             row = np.clip(base[..., 1] + dy, 0, height - 1)
             found = depth_b[row, column].astype(np.float64)
-            with np.errstate(invalid="ignore"):
-                near = np.abs(found - reached) <= tolerance * reached
-            near |= np.isinf(found) & np.isinf(reached)
-            seen |= near & (ids_b[row, column] == ids)
-    return seen & inside
+            same = ids_b[row, column] == ids
+            low = np.where(same, np.minimum(low, found), low)
+            high = np.where(same, np.maximum(high, found), high)
+    # Between the nearest and the farthest of them: a floor seen at a flat angle changes its depth
+    # a good deal from pixel to pixel.
+    with np.errstate(invalid="ignore"):
+        seen = (reached >= low * (1 - tolerance)) & (reached <= high * (1 + tolerance))
+    return np.asarray(seen & inside, bool)
 
 
 @dataclass(frozen=True, eq=False)
