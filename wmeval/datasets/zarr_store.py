@@ -34,7 +34,7 @@ from wmeval.layers import LAYERS
 Array = NDArray[Any]
 
 MANIFEST = "manifest.json"
-_LEVEL = 5
+_LEVEL = 3
 _CHUNK_BYTES = 16 << 20
 _SHARD_BYTES = 256 << 20
 # A dot for the slash: one folder per array, not one more per dimension.
