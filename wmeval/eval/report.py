@@ -50,20 +50,50 @@ _ARROWS = {"lower": "↓", "higher": "↑", "none": ""}
 
 
 def number(value: float | None, *, unit: str = "", digits: int = 3) -> str:
-    """A number with so many significant digits, and its unit; "–" for none."""
+    """A number with so many significant digits, whole ones without decimals, and its unit.
+
+    A value that is none is "–".
+    """
     if value is None or not math.isfinite(value):
         return "–"
-    if value == 0:
-        text = "0"
-    elif abs(value) < 10 ** (digits - 1):
-        decimals = min(6, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
-        text = f"{value:.{decimals}f}".rstrip("0").rstrip(".") if decimals else f"{value:.0f}"
-        text = "< 1e-6" if text in ("0", "-0") else text
+    rounded = float(f"{value:.{digits - 1}e}")
+    if value == round(value) and abs(value) < 1e5:
+        text = f"{value:.0f}"
+    elif abs(rounded) < 1e-6:
+        text = "< 1e-6"
+    elif abs(rounded) < 10 ** (digits - 1):
+        text = f"{rounded:.{digits - 1 - math.floor(math.log10(abs(rounded)))}f}"
     else:
-        text = f"{value:.0f}" if abs(value) < 1e5 else f"{value:.{digits - 1}e}"
-    if not unit or unit == "1":
-        return text
-    return f"{text} {unit}"
+        text = f"{rounded:.0f}" if abs(value) < 1e5 else f"{value:.{digits - 1}e}"
+    text = "0" if text == "-0" else text
+    return text if not unit or unit == "1" else f"{text} {unit}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a table: one row with its number, or all that lack theirs for one reason."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def row(self) -> Row:
+        """Its first row."""
+        return self.rows[0]
+
+    @property
+    def title(self) -> str:
+        """Title and direction of its metrics."""
+        return ", ".join(f"{r.title} {_ARROWS[r.direction]}".strip() for r in self.rows)
+
+
+def lines(rows: Sequence[Row]) -> tuple[Line, ...]:
+    """Measured rows as they come; then the others, joined by dimension, source and reason."""
+    out: dict[Any, list[Row]] = {}
+    for row in rows:
+        missing = (row.dimension, row.subject, row.source, row.status, row.reason)
+        out.setdefault(row.key if row.status == "measured" else missing, []).append(row)
+    joined = sorted(out.values(), key=lambda group: group[0].status != "measured")
+    return tuple(Line(tuple(group)) for group in joined)
 
 
 def main_rows(results: PairResults) -> tuple[Row, ...]:
@@ -175,28 +205,28 @@ def terminal_table(results: PairResults, *, every: bool = False) -> Table:
         title_justify="left", box=None, pad_edge=False, header_style="bold", caption=results.note,
         caption_justify="left",
     )  # fmt: skip
-    table.add_column("metric", no_wrap=True)
+    table.add_column("metric", max_width=36)
     table.add_column("of")
     table.add_column("source")
     for name in ("value", "± gen.", "95 % scenes", "identity", "pixel floor", "reduction", "cover"):
         table.add_column(name, justify="right")
-    for row in results.rows if every else main_rows(results):
-        table.add_row(*_cells(row), style=None if row.status == "measured" else "dim")
+    for line in lines(results.rows if every else main_rows(results)):
+        table.add_row(*_cells(line), style=None if line.row.status == "measured" else "dim")
     return table
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    value = number(row.value, unit=row.unit)
+def _cells(line: Line) -> tuple[str, ...]:
+    row = line.row
     if row.status != "measured":
-        value = f"{status_text(row)}: {row.reason}"
-    interval = "N/A" if row.interval is None else _span(row.interval)
+        what = f"{status_text(row)}: {row.reason}"
+        return line.title, row.subject, row.source, what
     return (
-        f"{row.title} {_ARROWS[row.direction]}".strip(),
+        line.title,
         row.subject,
         row.source,
-        value,
+        number(row.value, unit=row.unit),
         number(row.std) if row.std is not None else "N/A",
-        interval if row.status == "measured" else "",
+        "N/A" if row.interval is None else _span(row.interval),
         number(row.identity),
         number(row.pixel_floor),
         number(row.reduction_floor),
@@ -568,9 +598,10 @@ def render(results: PairResults, root: Path) -> str:
         player=player,
         headlines=headlines(results),
         groups=[
-            (d, [x for x in results.rows if x.dimension == d and x.key in main]) for d in dimensions
+            (d, lines([x for x in results.rows if x.dimension == d and x.key in main]))
+            for d in dimensions
         ],
-        others=[x for x in results.rows if x.key not in main],
+        others=lines([x for x in results.rows if x.key not in main]),
         shown=[_shown(c, root, player) for c in results.cases[:MAXIMUM_CASES]],
         hidden=max(0, len(results.cases) - MAXIMUM_CASES),
         colours={"reference": REFERENCE_COLOUR, "candidate": CANDIDATE_COLOUR},

@@ -1,1 +1,5 @@
-"""Metrics as pure functions; `table` names them all."""
+"""Metrics as pure functions; `METRICS` names them all."""
+
+from wmeval.eval.metrics.table import METRICS, NEEDS_WEIGHTS, Metric, Weighted
+
+__all__ = ["METRICS", "NEEDS_WEIGHTS", "Metric", "Weighted"]

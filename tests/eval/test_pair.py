@@ -1,0 +1,270 @@
+"""Pairing on the real world and the real renderer, at a small size."""
+
+import json
+import math
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+
+from wmeval.errors import UserError
+from wmeval.eval import pair
+from wmeval.eval.metrics import METRICS, NEEDS_WEIGHTS
+from wmeval.eval.pair import PairConfig, run_pair
+from wmeval.eval.report import headlines, latex, lines, main_rows, terminal_table
+from wmeval.eval.results import read_results
+
+pytestmark = pytest.mark.gl
+
+BASE = {"env_id": "BeamDomino", "plan": "canonical", "width": 160, "height": 96}
+BALL = "floor_ball"
+EXACT_ZERO = ("fde", "dtw", "dtw_sum", "rmse", "momentum_rmse", "energy_rmse", "error_rate")
+
+
+def run(folder, candidate, **options):
+    config = PairConfig(candidate=candidate, **{**BASE, **options})
+    return run_pair(config, folder / candidate.replace(":", "_").replace(",", "_"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pair")
+
+
+@pytest.fixture(scope="module")
+def twin(folder):
+    return run(folder, "twin:fps=12")
+
+
+@pytest.fixture(scope="module")
+def wrong(folder):
+    return run(folder, "twin:fps=12,gain=0.8")
+
+
+@pytest.fixture(scope="module")
+def frozen(folder):
+    return run(folder, "frozen:fps=12")
+
+
+def value(results, metric, subject=BALL, source="oracle"):
+    row = results.row(metric, subject, source)
+    assert row.status == "measured", row.reason
+    return row.value
+
+
+def test_the_identity_twin_has_no_error_at_all(twin):
+    for metric in EXACT_ZERO:
+        assert value(twin, metric) == 0
+        assert twin.row(metric, BALL, "oracle").identity == 0
+    assert value(twin, "exact_match") == 100
+    assert value(twin, "rel_epe_dyn", "picture") == 0
+    assert value(twin, "cos_sim_dyn", "picture") == pytest.approx(1, abs=1e-6)
+    assert value(twin, "csr", "chain") == 100
+    assert value(twin, "amcl", "chain") == 4
+    assert value(twin, "stage_delay", "chain") == 0
+
+
+def test_the_twins_video_scores_exactly_the_pixel_floor(twin):
+    # The same pictures through the same codec and the same perception.
+    for metric, subject in (("fde", BALL), ("rmse", BALL), ("rel_epe_dyn", "picture")):
+        row = twin.row(metric, subject, "classical")
+        assert row.value == row.pixel_floor
+    assert 0 < value(twin, "fde", source="classical") < 0.3
+    assert twin.row("rmse", BALL, "classical").coverage > 0.95
+
+
+def test_a_weaker_push_is_seen_by_records_and_by_pixels_alike(twin, wrong):
+    for metric in (*EXACT_ZERO, "robust_error"):
+        assert value(wrong, metric) > value(twin, metric)
+    for metric in ("fde", "rmse", "dtw"):
+        seen, known = value(wrong, metric, source="classical"), value(wrong, metric)
+        assert seen > wrong.row(metric, BALL, "classical").pixel_floor
+        assert seen == pytest.approx(known, rel=0.35)
+    assert value(wrong, "rel_epe_dyn", "picture") > 0.1
+    assert value(wrong, "stage_delay", "chain") > 0.02
+
+
+def test_a_frozen_picture_fails_the_chain_and_moves_nothing(frozen):
+    assert value(frozen, "csr", "chain") == 0
+    assert value(frozen, "icra", "chain") == 0
+    assert value(frozen, "rf", "chain") == 4
+    assert value(frozen, "rel_epe_dyn", "picture") == pytest.approx(1)
+    assert value(frozen, "cos_sim_dyn", "picture") == pytest.approx(0, abs=1e-9)
+    assert value(frozen, "fde") > 5
+    # Pixels tell that nothing moves, and so that nothing happened.
+    assert value(frozen, "csr", "chain", "classical") == 0
+    assert frozen.row("stage_delay", "chain", "oracle").status == "not_measured"
+    assert frozen.row("csr", "chain", "oracle").p_reference == pytest.approx(1.0)
+
+
+def test_missing_numbers_carry_their_reasons(twin):
+    chain = twin.row("csr", "chain", "classical")
+    assert (chain.status, chain.value) == ("not_measured", None)
+    assert "pixels" in chain.reason
+    lpips = twin.row("clpips", "picture", "learned")
+    assert (lpips.status, lpips.reason) == ("not_run", "weights LPIPS-Alex")
+    assert twin.row("fde", BALL, "oracle").std is None  # one generation: N/A
+    assert twin.row("fde", BALL, "oracle").interval is None  # one scene
+    for row in twin.rows:
+        assert (row.value is None) == (row.status != "measured")
+        if row.value is not None:
+            card = METRICS[row.metric]
+            assert card.low - 1e-6 <= row.value <= card.high + 1e-6
+            assert math.isfinite(row.value)
+
+
+def test_results_are_read_back_as_written(twin, folder):
+    path = folder / "twin_fps=12"
+    assert read_results(path) == twin
+    assert (path / "results.json").read_text() == twin.to_json()
+    case = twin.cases[0]
+    for name in ("reference.mp4", "reference.h5", "candidate.mp4"):
+        assert (path / case.files[name]).is_file()
+    assert len(case.times) == 97
+    assert case.shape == case.candidate_shape == "canonical"
+
+
+def test_a_run_that_was_broken_off_completes_with_the_same_bytes(folder, frozen):
+    first, again = folder / "frozen_fps=12", folder / "again"
+    shutil.copytree(first, again)
+    kept = {p.relative_to(first): p.read_bytes() for p in first.rglob("*") if p.is_file()}
+    # As a kill leaves it: no case.json, half of the files, no results.
+    case = next(again.rglob("case.json"))
+    for path in (case, case.with_name("candidate.mp4"), again / "results.json"):
+        path.unlink()
+    config = PairConfig(candidate="frozen:fps=12", **BASE)
+    run_pair(config, again)
+    found = {p.relative_to(again): p.read_bytes() for p in again.rglob("*") if p.is_file()}
+    assert found.keys() == kept.keys()
+    assert [str(p) for p in kept if found[p] != kept[p]] == []
+
+
+def test_a_finished_run_is_not_driven_again(folder, frozen, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("driven again")
+
+    monkeypatch.setattr(pair.Reference, "record", refuse)
+    assert run(folder, "frozen:fps=12") == frozen
+
+
+def test_a_folder_of_other_settings_is_refused(folder, frozen, tmp_path):
+    config = PairConfig(candidate="frozen:fps=12", **{**BASE, "view": "top"})
+    with pytest.raises(UserError, match="view is 'static' there and 'top' now"):
+        run_pair(config, folder / "frozen_fps=12")
+    (tmp_path / "thing").write_text("x")
+    with pytest.raises(UserError, match="not empty"):
+        run_pair(PairConfig(candidate="frozen", **BASE), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"env_id": "NoSuch"}, "unknown environment"),
+        ({"plan": "nowhere"}, "no plan 'nowhere'"),
+        ({"candidate": "dream"}, "unknown candidate"),
+    ],
+)
+def test_unknown_names_leave_nothing_behind(change, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        run_pair(PairConfig(**{**BASE, "candidate": "frozen", **change}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# --- the report ---------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Checks nesting and collects what the page shows."""
+
+    VOID = ("meta", "img", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.metrics, self.images, self.text = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.metrics += attrs.get("data-metrics", "").split()
+        if tag == "img":
+            assert attrs["alt"]
+            self.images.append(attrs["src"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
+    text = (folder / "twin_fps=12_gain=0.8" / "report.html").read_text()
+    page = Page(text)
+    assert sorted(page.metrics) == sorted(r.metric for r in wrong.rows)
+    assert set(page.metrics) == {*METRICS, *NEEDS_WEIGHTS}
+    assert len(page.images) == 2 * 7 + 2
+    assert all(src.startswith("data:image/") for src in page.images)
+    assert "http://" not in text
+    assert "https://" not in text
+    words = " ".join(page.text)
+    assert "not comparable with the papers' tables" in words
+    for headline in headlines(wrong):
+        for sentence, _, _ in headline.sentences:
+            assert sentence in words
+
+
+def test_every_dimension_has_a_sentence(wrong):
+    by_dimension = {h.dimension: h for h in headlines(wrong)}
+    assert set(by_dimension) == {"kinematics", "mechanics", "controllability", "causality"}
+    assert by_dimension["kinematics"].tone == "bad"
+    assert "ends" in by_dimension["kinematics"].sentences[0][0]
+
+
+def test_the_terminal_table_holds_the_main_rows(wrong):
+    from rich.console import Console
+
+    table = terminal_table(wrong)
+    assert table.row_count == len(lines(main_rows(wrong)))
+    console = Console(width=220, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(table)
+    assert "Final displacement" in console.export_text()
+    assert terminal_table(wrong, every=True).row_count > table.row_count
+
+
+def test_the_latex_table_marks_what_cannot_be_told_apart(twin, wrong, frozen):
+    text = latex([twin, wrong, frozen])
+    assert text.count(r"\begin{tabular}{llrrr}") == 1
+    line = next(x for x in text.splitlines() if x.startswith("Final displacement"))
+    assert line.count("&") == 4
+    assert r"^{\dagger}" in line  # one scene, one generation: nothing is separable
+    assert r"\mathbf" not in line
+    assert "_" not in line.replace(r"\_", "")
+    assert "%" not in text.splitlines()[3].replace(r"\%", "")
+
+
+def test_results_on_other_references_do_not_share_a_table(twin, frozen):
+    other = frozen.model_copy(update={"suite_sha256": "0" * 64})
+    with pytest.raises(UserError, match="other references"):
+        latex([twin, other])
+    with pytest.raises(UserError, match="at least one"):
+        latex([])
+
+
+def test_foreign_and_damaged_results_are_refused(tmp_path, twin):
+    with pytest.raises(UserError, match="no such file"):
+        read_results(tmp_path)
+    path = tmp_path / "results.json"
+    path.write_text(twin.to_json()[:500])
+    with pytest.raises(UserError, match="not a JSON file"):
+        read_results(path)
+    path.write_text("[1, 2]")
+    with pytest.raises(UserError, match="not a wmeval-results"):
+        read_results(path)
+    document = json.loads(twin.to_json())
+    document["rows"][0]["value"] = "much"
+    path.write_text(json.dumps(document))
+    with pytest.raises(UserError, match=r"rows\.0\.value"):
+        read_results(path)
