@@ -281,7 +281,7 @@ _MATERIALS = (
              uv_m=2.0, roughness=0.25, specular=0.5),
     material("cube", "speckle", (0.02, 0.58, 0.66), (0.35, 0.82, 0.86), (0.01, 0.30, 0.40),
              uv_m=1.0, roughness=0.35, specular=0.4),
-    material("player", "ball_panels", (0.88, 0.88, 0.86), (0.70, 0.74, 0.80), (0.05, 0.12, 0.30),
+    material("player", "ball_panels", (0.88, 0.88, 0.86), (0.52, 0.57, 0.66), (0.05, 0.12, 0.30),
              roughness=0.2, specular=0.6),
     *(
         material(f"ball_{i:02d}", "ball_panels", *_hue(i), seed=i, roughness=0.25, specular=0.6)
