@@ -1,0 +1,189 @@
+"""The cached still-camera path, other renderers and other processes change no bit of a picture."""
+
+import hashlib
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from raster_scene import HEIGHT, MESHES, WIDTH, make_scene, moved
+
+from wmeval.sim.render import dirty, make_renderer
+
+pytestmark = pytest.mark.gl
+SCENE = make_scene()
+LAYERS = ("rgb", "depth", "ids", "normals")
+ALL = (*LAYERS, "glass_ids", "shadow_ids")
+
+
+def equal(a, b):
+    assert list(a) == list(b)
+    for name in a:
+        assert np.array_equal(a[name], b[name], equal_nan=True), (
+            name, int((a[name] != b[name]).sum()))  # fmt: skip
+
+
+def script():
+    """(state, width, height, layers): a still camera, then everything that breaks the cache."""
+    for k in (0, 0, 1, 2, 3, 4):
+        yield moved(SCENE, k), 640, 352, LAYERS
+    for k in range(3):
+        yield moved(SCENE, k, fly=True), 640, 352, LAYERS
+    for k in (5, 5, 6, 6):
+        yield moved(SCENE, k), 640, 352, ALL
+        yield moved(SCENE, k, camera=1), WIDTH, HEIGHT, ("rgb",)
+        yield moved(SCENE, k + 1, camera=1), WIDTH, HEIGHT, ("ids", "depth")
+    state = moved(SCENE, 7)
+    low = np.array([0.8, 0.2, -0.35]) / np.linalg.norm([0.8, 0.2, -0.35])
+    for k in (7, 8, 9):
+        yield replace(moved(SCENE, k), sun_direction=low), 640, 352, LAYERS
+    yield replace(state, sun_color=state.sun_color * 0.5), 640, 352, LAYERS
+    # Only one thing moves: the chrome ball, the glass, then something high above the floor.
+    for index, shift in ((4, (0.1, 0, 0)), (5, (0, 0.1, 0)), (9, (0, 0, 2.0)), (1, (0, -2.5, 1.2))):
+        yield state, 640, 352, LAYERS
+        yield state, 640, 352, LAYERS
+        position = state.position.copy()
+        position[index] += shift
+        yield replace(state, position=position), 640, 352, LAYERS
+    # A ball that passes beside and behind the camera; one that leaves the floor.
+    for where in ((0.3, -5.6, 2.2), (0.3, -7.0, 2.2), (39.9, 0.0, 0.5), (60.0, 3.0, -4.0)):
+        position = state.position.copy()
+        position[1] = where
+        yield replace(state, position=position), 640, 352, LAYERS
+
+
+def test_cached_pictures_are_bit_identical(monkeypatch):
+    partial = []
+    original = dirty.covers_most
+    monkeypatch.setattr(
+        dirty, "covers_most", lambda r, v: partial.append(not original(r, v)) or original(r, v)
+    )
+    cached = make_renderer("raster", SCENE, MESHES, cached=True)
+    plain = make_renderer("raster", SCENE, MESHES, cached=False)
+    for state, width, height, layers in script():
+        equal(
+            cached.draw(state, width, height, layers), plain.draw(state, width, height, layers)
+        )
+    cached.close()
+    plain.close()
+    # The test is about partial redraws: most of them must have been partial.
+    assert sum(partial) > 20
+
+
+def test_random_motions_are_bit_identical():
+    rng = np.random.default_rng(4)
+    cached = make_renderer("raster", SCENE, MESHES, cached=True)
+    plain = make_renderer("raster", SCENE, MESHES, cached=False)
+    state = moved(SCENE, 0)
+    for _ in range(25):
+        position, turn = state.position.copy(), state.quaternion_wxyz.copy()
+        active = state.active.copy()
+        for body in rng.choice(np.arange(1, 10), rng.integers(1, 4), replace=False):
+            position[body, :2] += rng.normal(0, 0.15, 2)
+            position[body, 2] = max(0.1, position[body, 2] + rng.normal(0, 0.1))
+            turn[body] = rng.normal(size=4)
+            turn[body] /= np.linalg.norm(turn[body])
+            active[body] = rng.random() < 0.85
+        state = replace(state, position=position, quaternion_wxyz=turn, active=active)
+        equal(cached.draw(state, WIDTH, HEIGHT, LAYERS), plain.draw(state, WIDTH, HEIGHT, LAYERS))
+    cached.close()
+    plain.close()
+
+
+def test_results_belong_to_the_caller():
+    renderer = make_renderer("raster", SCENE, MESHES)
+    states = [moved(SCENE, k) for k in (0, 0, 1)]
+    first = [renderer.draw(s, WIDTH, HEIGHT, LAYERS) for s in states]
+    kept = {name: array.copy() for name, array in first[1].items()}
+    for array in first[0].values():
+        array[...] = 7
+    first[2]["rgb"][...] = 0
+    again = renderer.draw(states[0], WIDTH, HEIGHT, LAYERS)
+    equal(again, kept)
+    equal(first[1], kept)
+    renderer.close()
+
+
+def test_renderers_and_threads_share_the_context():
+    state = moved(SCENE, 2)
+    a = make_renderer("raster", SCENE, MESHES)
+    b = make_renderer("raster", make_scene(chrome=False), MESHES)
+    alone = a.draw(state, WIDTH, HEIGHT, ALL)
+    other = b.draw(state, 200, 100, ALL)
+    equal(a.draw(state, WIDTH, HEIGHT, ALL), alone)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(a.draw(state, WIDTH, HEIGHT, ALL)))
+    thread.start()
+    thread.join()
+    equal(found[0], alone)
+    a.close()
+    equal(b.draw(state, 200, 100, ALL), other)
+    b.close()
+
+
+def digest() -> str:
+    renderer = make_renderer("raster", SCENE, MESHES)
+    total = hashlib.sha256()
+    for k in (0, 0, 1, 3):
+        for array in renderer.draw(moved(SCENE, k), WIDTH, HEIGHT, ALL).values():
+            total.update(array.tobytes())
+    renderer.close()
+    return total.hexdigest()
+
+
+def test_another_process_draws_the_same_bits():
+    code = "from test_raster_cached import digest; print(digest())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == digest()
+
+
+def test_a_forked_child_is_told_to_spawn():
+    code = """
+import os, sys
+from test_raster_cached import SCENE, MESHES, moved, make_renderer
+renderer = make_renderer("raster", SCENE, MESHES)
+renderer.draw(moved(SCENE, 0), 32, 32, ("ids",))
+child = os.fork()
+if child == 0:
+    try:
+        renderer.draw(moved(SCENE, 0), 32, 32, ("ids",))
+    except Exception as error:
+        os._exit(0 if "spawn" in str(error) and type(error).__name__ == "UserError" else 3)
+    os._exit(4)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=60,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "0"
+
+
+def test_absent_egl_names_the_packages():
+    code = """
+import ctypes
+real = ctypes.CDLL
+def refuse(name, *a, **k):
+    if name and "EGL" in str(name):
+        raise OSError("libEGL.so.1: cannot open shared object file")
+    return real(name, *a, **k)
+ctypes.CDLL = refuse
+from test_raster_cached import SCENE, MESHES, moved, make_renderer
+try:
+    make_renderer("raster", SCENE, MESHES).draw(moved(SCENE, 0), 32, 32, ("ids",))
+except ValueError as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("UserError")
+    for package in ("libegl1", "libegl-mesa0", "libgl1-mesa-dri"):
+        assert package in done.stdout

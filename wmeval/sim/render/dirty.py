@@ -1,0 +1,159 @@
+"""Which parts of a picture a motion can change, as few rectangles of pixels. Pure numpy.
+
+Everything here errs on the side of too much: a rectangle may hold pixels that stay as they are,
+but no pixel outside of all rectangles may change by a single bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.sim.render.pieces import BALL_DARKENS, DARKENS_M, Pieces, SunView, View, extents
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Rect = tuple[int, int, int, int]
+"""x0, y0, x1, y1 [px]; the ends are exclusive."""
+
+MARGIN_PX = 2
+RECT_COST_PX = 6000
+"""Cost of one more rectangle, in pixels."""
+
+_SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
+
+
+def corners(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, view: View) -> F8:
+    """Corners (N, 8, 3) [m] of the chosen pieces' boxes, grown by ``pad`` [m] on every side.
+
+    A ball's box is turned to face the view.
+    """
+    local = _SIGNS[None] * (pieces.half[chosen] + pad)[:, None]
+    turn = np.where(pieces.ball[chosen, None, None], view.axes.T, rotation[chosen])
+    turned = np.einsum("nij,nkj->nki", turn, local)
+    return np.asarray(turned + centre[chosen][:, None])
+
+
+def outlines(points: F8, view: View) -> F8:
+    """Bounds (N, 4) [px] of convex bodies given by points (N, K, 3) [m]; y runs downwards.
+
+    A body that reaches up to the camera's plane may cover any pixel.
+    """
+    local = (points - view.eye) @ view.axes.T
+    depth = local[..., 2]
+    safe = np.maximum(depth, 1e-9)
+    size = np.array([view.width, view.height], np.float64)
+    pixels = (local[..., :2] / safe[..., None] / np.array(view.tangents) + 1) / 2 * size
+    out = np.concatenate([pixels.min(axis=1), pixels.max(axis=1)], axis=1)
+    reaches = (depth < view.near).any(axis=1)
+    behind = (depth < view.near).all(axis=1)
+    out[reaches] = (0, 0, view.width, view.height)
+    out[behind] = (np.inf, np.inf, -np.inf, -np.inf)
+    return out
+
+
+def shadow_volumes(box: F8, sun: SunView, floor: F8 | None) -> F8:
+    """Boxes' corners (N, 8, 3) and where the sun throws them: (N, 16, 3).
+
+    Args:
+        box: corners [m].
+        sun: its view.
+        floor: lower and upper corner (2, 3) [m] of the floor's upright box; None if there is none.
+
+    Returns:
+        The convex hull of a row holds all that the shadow can touch. Where a shadow may miss the
+        floor's top it is followed far down.
+    """
+    lowest = box[..., 2].min(axis=1)
+    down = -sun.to_sun
+    steep = max(-float(down[2]), 1e-3)
+    deep = lowest - 100.0
+    if floor is not None:
+        run = np.maximum(box[..., 2] - floor[1, 2], 0.0) / steep
+        land = box + down * run[..., None]
+        inside = ((land[..., :2] > floor[0, :2]) & (land[..., :2] < floor[1, :2])).all(axis=(1, 2))
+        deep = np.where(inside, floor[1, 2], np.minimum(deep, floor[0, 2]))
+    run = np.maximum(box[..., 2] - np.asarray(deep)[:, None], 0.0) / steep
+    return np.concatenate([box, box + down * run[..., None]], axis=1)
+
+
+def darkened(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
+    """Corners (N, 8, 3) [m] of the ground from which the chosen pieces take ambient light."""
+    reach = np.where(
+        pieces.ball[chosen, None],
+        BALL_DARKENS * pieces.radius[chosen, None],
+        extents(pieces, rotation)[chosen, :2] + DARKENS_M,
+    )
+    half = np.concatenate([reach + pad, np.full((len(chosen), 1), 0.22)], axis=1)
+    middle = centre[chosen].copy()
+    middle[:, 2] = pieces.stand
+    return np.asarray(middle[:, None] + _SIGNS[None] * half[:, None])
+
+
+def around(a: F8, b: F8) -> F8:
+    """Bounds (N, 4) around both of two."""
+    return np.concatenate([np.minimum(a[:, :2], b[:, :2]), np.maximum(a[:, 2:], b[:, 2:])], axis=1)
+
+
+def to_rects(bounds: F8, view: View) -> list[Rect]:
+    """Whole pixels inside the picture, with a margin."""
+    out = []
+    bounds = bounds[np.isfinite(bounds).all(axis=1)]
+    low = np.floor(bounds[:, :2]) - MARGIN_PX
+    high = np.ceil(bounds[:, 2:]) + MARGIN_PX
+    low = np.clip(low, 0, (view.width, view.height)).astype(int)
+    high = np.clip(high, 0, (view.width, view.height)).astype(int)
+    for (x0, y0), (x1, y1) in zip(low.tolist(), high.tolist(), strict=True):
+        if x1 > x0 and y1 > y0:
+            out.append((x0, y0, x1, y1))
+    return out
+
+
+def _area(r: Rect) -> int:
+    return (r[2] - r[0]) * (r[3] - r[1])
+
+
+def _union(a: Rect, b: Rect) -> Rect:
+    return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+
+
+def _overlap(a: Rect, b: Rect) -> int:
+    w = min(a[2], b[2]) - max(a[0], b[0])
+    h = min(a[3], b[3]) - max(a[1], b[1])
+    return w * h if w > 0 and h > 0 else 0
+
+
+def merge(rects: list[Rect]) -> list[Rect]:
+    """Join rectangles as long as that is cheaper than drawing them apart."""
+    rects = list(dict.fromkeys(rects))
+    while len(rects) > 1:
+        best, pair = 0, None
+        for i, a in enumerate(rects):
+            for j in range(i + 1, len(rects)):
+                b = rects[j]
+                gain = _area(a) + _area(b) + RECT_COST_PX - _area(_union(a, b))
+                if gain > best:
+                    best, pair = gain, (i, j)
+        if pair is None:
+            break
+        i, j = pair
+        joined = _union(rects[i], rects[j])
+        rects = [r for k, r in enumerate(rects) if k not in pair]
+        rects.append(joined)
+    return rects
+
+
+def covers_most(rects: list[Rect], view: View) -> bool:
+    """Whether drawing the whole picture is as cheap."""
+    return sum(map(_area, rects)) + len(rects) * RECT_COST_PX > 0.8 * view.width * view.height
+
+
+def touching(bounds: F8, rect: Rect) -> NDArray[np.bool_]:
+    """Which bounds (N, 4) [px] reach into a rectangle, with a margin."""
+    m = MARGIN_PX
+    return (
+        (bounds[:, 0] <= rect[2] + m)
+        & (bounds[:, 2] >= rect[0] - m)
+        & (bounds[:, 1] <= rect[3] + m)
+        & (bounds[:, 3] >= rect[1] - m)
+    )

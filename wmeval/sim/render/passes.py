@@ -1,0 +1,670 @@
+"""The GPU's side of the raster renderer: buffers, programs, and one method per pass.
+
+Nothing here remembers a picture: every pass draws what it is told, inside the rectangles it is
+given. What is drawn inside a rectangle does not depend on the rectangle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.textures import bake, decode_srgb
+from wmeval.errors import UserError
+from wmeval.scene import Texture
+from wmeval.sim.render import gl
+from wmeval.sim.render.clouds import cloud_layer
+from wmeval.sim.render.dirty import Rect, touching
+from wmeval.sim.render.pieces import GLASS, OPAQUE, RECORD, Pieces, SunView, View, cube_views
+
+if TYPE_CHECKING:
+    from wmeval.sim.render.gl import Device
+
+F4 = NDArray[np.float32]
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+MATTE_ROUGHNESS = 0.7
+"""From here on a surface shows no highlight and no reflection (and is drawn without them)."""
+
+GROUND_SIZE = 256
+"""Texels along a side of the map of light that bodies take from the ground."""
+FRAME_BYTES = 512
+"""Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
+_LIGHT = ("frame", "sky", "light", "film")
+_MESH = (*_LIGHT, "mesh_surface", "openness")
+_BALL = (*_LIGHT, "ball_surface", "openness")
+_PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    # name: (geometry, vertex shader, fragment shader's parts, defines)
+    "mesh_glossy": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ()),
+    "ball_glossy": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ()),
+    "mesh_matte": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE",)),
+    "ball_matte": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("MATTE",)),
+    "mesh_cube": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("CUBE",)),
+    "ball_cube": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("CUBE",)),
+    "mesh_mirror": ("mesh", "surface.vert", (*_MESH, "mirror.frag"), ()),
+    "ball_mirror": ("ball", "ball.vert", (*_BALL, "mirror.frag"), ()),
+    "mesh_glass": ("mesh", "surface.vert", (*_MESH, "glass.frag"), ()),
+    "ball_glass": ("ball", "ball.vert", (*_BALL, "glass.frag"), ()),
+    "mesh_label": ("mesh", "label.vert", ("frame", "label.frag"), ()),
+    "ball_label": ("ball", "ball.vert", ("frame", "label_ball.frag"), ()),
+    "mesh_glass_id": ("mesh", "label.vert", ("frame", "label.frag"), ("IDS",)),
+    "ball_glass_id": ("ball", "ball.vert", ("frame", "label_ball.frag"), ("IDS",)),
+    "mesh_shadow": ("mesh", "shadow.vert", ("shadow.frag",), ()),
+    "ball_shadow": ("ball", "shadow_ball.vert", ("shadow_ball.frag",), ()),
+    "mesh_shadow_id": ("mesh", "shadow.vert", ("shadow.frag",), ("IDS",)),
+    "ball_shadow_id": ("ball", "shadow_ball.vert", ("shadow_ball.frag",), ("IDS",)),
+    "ground": ("ball", "ground.vert", ("frame", "piece", "ground.frag"), ()),
+    "sky": ("screen", "", ("frame", "sky", "film", "sky.frag"), ()),
+    "sky_cube": ("screen", "", ("frame", "sky", "film", "sky.frag"), ("CUBE",)),
+    "shade_ids": ("screen", "", ("frame", "shade_ids.frag"), ()),
+}
+"""One program per kind of surface and pass: a single one with branches costs a third more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Pictures of one size on the GPU."""
+
+    width: int
+    height: int
+    many: Any
+    color: Any
+    label: Any
+    label_texture: Any
+    label_depth: Any
+    glass: Any
+    shade: Any
+    depth_names: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Instant:
+    """One state laid out for drawing."""
+
+    camera: View
+    anchor: F8
+    rotation: F8
+    centre: F8
+    drawn: Mask
+    sun: SunView
+    sun_color: F8
+    sky_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What a pass draws: rectangles, and the pieces in each.
+
+    Attributes:
+        rects: parts of the picture.
+        visible: (P,) pieces in view.
+        bounds: (P, 4) their outlines' bounds [px].
+    """
+
+    rects: list[Rect]
+    visible: Mask
+    bounds: F8
+
+    def inside(self, rect: Rect) -> Mask:
+        """Pieces that reach into a rectangle."""
+        return self.visible & touching(self.bounds, rect)
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """A program with the vertex array that feeds it."""
+
+    program: Any
+    array: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """Surroundings of one chrome piece."""
+
+    piece: int
+    size: int
+    centre: F8
+    views: tuple[View, ...]
+    reach: float
+    texture: Any
+    faces: tuple[Any, ...]
+
+
+class Passes:
+    """Buffers, programs and passes of one scene in the shared context."""
+
+    def __init__(
+        self,
+        device: Device,
+        scene: Scene,
+        pieces: Pieces,
+        samples: int,
+        shadow_size: int,
+        texture_size: int,
+    ) -> None:
+        self.device, self.ctx, self.pieces = device, device.ctx, pieces
+        ctx = self.ctx
+        if samples > ctx.max_samples:
+            raise UserError(f"this driver has {ctx.max_samples} samples a pixel, not {samples}")
+        self.samples = samples
+        self._held: list[Any] = []
+        self._sizes: dict[tuple[int, int], Targets] = {}
+        self._cubes: dict[tuple[int, int], tuple[Any, tuple[Any, ...], int]] = {}
+        keep = self._keep
+        self.vertices = keep(ctx.buffer(np.ascontiguousarray(pieces.vertices).tobytes()))
+        self.triangles = keep(ctx.buffer(np.ascontiguousarray(pieces.triangles).tobytes()))
+        count = max(1, len(pieces))
+        self.records = keep(ctx.buffer(reserve=count * 4 * RECORD))
+        self.frames = keep(ctx.buffer(reserve=FRAME_BYTES))
+        self.chosen = keep(ctx.buffer(reserve=count * 4))
+        self.commands = keep(ctx.buffer(reserve=count * 20))
+        self.textures = keep(_texture_array(ctx, pieces.textures, texture_size))
+        self.clouds = keep(ctx.texture((512, 512), 2, cloud_layer(512).tobytes()))
+        self.clouds.build_mipmaps()
+        self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
+        self.shadow_size = shadow_size
+        self.shadow = self._shadow_target(shadow_size, ids=False)
+        self.ground_map = keep(ctx.texture((GROUND_SIZE, GROUND_SIZE), 1))
+        self.ground_map.repeat_x = self.ground_map.repeat_y = False
+        self.ground_target = keep(ctx.framebuffer([self.ground_map]))
+        self.shadow_mask = keep(ctx.texture((128, 128), 1, dtype="u1"))
+        self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
+        self._shadow_ids: Any = None
+        self._programs: dict[str, _Program] = {}
+
+    def _keep(self, thing: Any) -> Any:
+        self._held.append(thing)
+        return thing
+
+    def release(self) -> None:
+        for thing in reversed(self._held):
+            thing.release()
+        for targets in self._sizes.values():
+            for name in targets.depth_names:
+                self.device.delete_texture(name)
+        self._held.clear()
+        self._sizes.clear()
+        self._cubes.clear()
+
+    # --- programs and targets ---
+
+    def program(self, name: str) -> _Program:
+        """A row of `_PROGRAMS`, compiled on first use."""
+        if name not in self._programs:
+            kind, vertex, fragment, defines = _PROGRAMS[name]
+            if kind == "mesh":
+                made = self._mesh_program(vertex, fragment, *defines)
+            elif kind == "ball":
+                made = self._ball_program(vertex, fragment, *defines)
+            else:
+                made = self._screen_program(fragment, *defines)
+            self._programs[name] = made
+        return self._programs[name]
+
+    def _compile(
+        self, vertex: tuple[str, ...], fragment: tuple[str, ...], defines: tuple[str, ...]
+    ) -> Any:
+        if self.samples > 1 and "CUBE" not in defines:
+            defines = (*defines, "SAMPLES")
+        head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
+        program = self._keep(
+            self.ctx.program(
+                vertex_shader=head + "".join(_source(n) for n in vertex),
+                fragment_shader=head + "".join(_source(n) for n in fragment),
+            )
+        )
+        for unit, name in enumerate(
+            ("textures", "shadow_map", "clouds", "surroundings", "ground_map", "shadow_mask")
+        ):
+            if name in program:
+                program[name].value = unit
+        for unit, name in enumerate(("depth_map", "label_map", "shadow_depth", "shadow_instance")):
+            if name in program:
+                program[name].value = unit
+        if "sample_at" in program:
+            program["sample_count"].value = self.samples
+            places = self.device.sample_positions(self.samples)
+            program["sample_at"].value = [*places, *([(0.5, 0.5)] * (8 - len(places)))]
+        return program
+
+    def _mesh_program(self, vertex: str, fragment: tuple[str, ...], *defines: str) -> _Program:
+        program = self._compile(("frame", "piece", vertex), fragment, defines)
+        # The driver drops what a program does not read; its floats are skipped.
+        wanted = (("in_position", 3), ("in_normal", 3), ("in_uv", 2))
+        names = [n for n, _ in wanted if n in program]
+        layout = " ".join(f"{k}f" if n in program else f"{k}x4" for n, k in wanted)
+        array = self.ctx.vertex_array(
+            program,
+            [(self.vertices, layout, *names), (self.chosen, "1u/i", "in_piece")],
+            index_buffer=self.triangles,
+        )
+        return _Program(program, self._keep(array))
+
+    def _ball_program(self, vertex: str, fragment: tuple[str, ...], *defines: str) -> _Program:
+        program = self._compile(("frame", "piece", vertex), fragment, defines)
+        array = self.ctx.vertex_array(program, [(self.chosen, "1u/i", "in_piece")])
+        return _Program(program, self._keep(array))
+
+    def _screen_program(self, fragment: tuple[str, ...], *defines: str) -> _Program:
+        program = self._compile(("sky.vert",), fragment, defines)
+        return _Program(program, self._keep(self.ctx.vertex_array(program, [])))
+
+    def _shadow_target(self, size: int, *, ids: bool) -> Any:
+        ctx = self.ctx
+        depth = self._keep(ctx.depth_texture((size, size)))
+        depth.repeat_x = depth.repeat_y = False
+        if ids:
+            depth.compare_func = ""
+            depth.filter = (ctx.NEAREST, ctx.NEAREST)
+            code = self._keep(ctx.texture((size, size), 1, dtype="u2"))
+            code.filter = (ctx.NEAREST, ctx.NEAREST)
+            return self._keep(ctx.framebuffer([code], depth)), depth, code
+        depth.compare_func = "<="
+        depth.filter = (ctx.LINEAR, ctx.LINEAR)
+        return self._keep(ctx.framebuffer([], depth)), depth, None
+
+    @property
+    def shadow_ids(self) -> Any:
+        if self._shadow_ids is None:
+            self._shadow_ids = self._shadow_target(2 * self.shadow_size, ids=True)
+        return self._shadow_ids
+
+    def targets(self, width: int, height: int) -> Targets:
+        key = (width, height)
+        if key not in self._sizes:
+            if len(self._sizes) >= 4:
+                self._drop_targets(next(iter(self._sizes)))
+            self._sizes[key] = self._make_targets(width, height)
+        return self._sizes[key]
+
+    def _drop_targets(self, key: tuple[int, int]) -> None:
+        old = self._sizes.pop(key)
+        for thing in (old.many, old.color, old.label, old.glass, old.shade):
+            for attachment in thing.color_attachments:
+                attachment.release()
+            thing.release()
+        for name in old.depth_names:
+            self.device.delete_texture(name)
+
+    def _make_targets(self, width: int, height: int) -> Targets:
+        ctx, device, size = self.ctx, self.device, (width, height)
+        samples = self.samples if self.samples > 1 else 0
+
+        def with_depth(color: Any, depth: int) -> Any:
+            target = ctx.framebuffer([color])
+            device.glNamedFramebufferTexture(target.glo, gl.DEPTH_ATTACHMENT, depth, 0)
+            target.depth_mask = True  # moderngl takes a target made without depth for read-only
+            return target
+
+        many_depth = device.depth_texture(width, height, samples)
+        label_depth = device.depth_texture(width, height)
+        glass_depth = device.depth_texture(width, height)
+        label_texture = ctx.texture(size, 4, dtype="i2")
+        label_texture.filter = (ctx.NEAREST, ctx.NEAREST)
+        many_color = ctx.texture(size, 4, samples=samples)
+        many = with_depth(many_color, many_depth)
+        return Targets(
+            width,
+            height,
+            many,
+            ctx.framebuffer([ctx.texture(size, 4)]),
+            with_depth(label_texture, label_depth),
+            label_texture,
+            ctx.external_texture(label_depth, size, 1, 0, "f4"),
+            with_depth(ctx.texture(size, 1, dtype="u2"), glass_depth),
+            ctx.framebuffer([ctx.texture(size, 1, dtype="u2")]),
+            (many_depth, label_depth, glass_depth),
+        )
+
+    # --- data of one drawing ---
+
+    def write_pieces(self, instant: Instant) -> None:
+        record = self.pieces.record.copy()
+        matrix = np.empty((len(record), 3, 4))
+        matrix[:, :, :3] = instant.rotation * self.pieces.scale[:, None, None]
+        matrix[:, :, 3] = instant.centre - instant.anchor
+        record[:, :12] = matrix.reshape(-1, 12)
+        if len(record):
+            self.records.write(record.tobytes())
+        self.records.bind_to_storage_buffer(1)
+
+    def write_frames(self, frames: list[F4]) -> None:
+        data = np.stack(frames).tobytes()
+        if self.frames.size < len(data):
+            self.frames.orphan(len(data))
+        self.frames.write(data)
+
+    def use_frame(self, index: int) -> None:
+        self.frames.bind_to_uniform_block(0, offset=index * FRAME_BYTES, size=FRAME_BYTES)
+
+    def _draw_meshes(self, array: Any, chosen: I8, slots: I8) -> None:
+        """Draw pieces with the meshes of ``slots``, all in one call; equal meshes are instanced."""
+        if not len(chosen):
+            return
+        order = np.argsort(slots, kind="stable")
+        chosen, slots = chosen[order], slots[order]
+        start = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
+        number = np.diff(np.concatenate([start, [len(slots)]]))
+        mesh = self.pieces.slots[slots[start]]
+        command = np.stack([mesh[:, 0], number, mesh[:, 1], mesh[:, 2], start], axis=1)
+        self.chosen.write(chosen.astype(np.uint32).tobytes())
+        self.commands.write(command.astype(np.uint32).tobytes())
+        array.render_indirect(self.commands, mode=self.ctx.TRIANGLES, count=len(command))
+
+    def _draw_balls(self, array: Any, chosen: I8) -> None:
+        if not len(chosen):
+            return
+        self.chosen.write(chosen.astype(np.uint32).tobytes())
+        array.render(mode=self.ctx.TRIANGLE_STRIP, vertices=4, instances=len(chosen))
+
+    def _slots(self, instant: Instant, view: View, chosen: I8, *, error_px: float) -> I8:
+        """The coarsest mesh of each chosen piece that departs from the finest by ``error_px``."""
+        pieces = self.pieces
+        away = np.linalg.norm(instant.centre[chosen] - view.eye, axis=1)
+        nearest = np.maximum(away - pieces.radius[chosen], view.near)
+        pixel = nearest * 2 * view.tangents[1] / view.height
+        good = pieces.departure[chosen] <= error_px * pixel[:, None]
+        return np.take_along_axis(pieces.coarse[chosen], good.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+    def _state(self, *, depth: str | None, front: str, clip: bool, cull: str = "back") -> None:
+        """Fixed-function state of a pass; everything that a pass relies on is set here."""
+        ctx, device = self.ctx, self.device
+        ctx.enable_only(ctx.CULL_FACE | (ctx.DEPTH_TEST if depth else 0))
+        if depth:
+            ctx.depth_func = depth
+        ctx.front_face = front
+        ctx.cull_face = cull
+        device.glClipControl(gl.LOWER_LEFT, gl.ZERO_TO_ONE)
+        device.glEnable(gl.DEPTH_CLAMP)
+        (device.glEnable if clip else device.glDisable)(gl.CLIP_DISTANCE0)
+
+    # --- passes ---
+
+    def draw_shadow(self, target: Any, chosen: I8, ids: bool) -> None:
+        """Back faces as the sun sees them: no lit surface then shadows itself."""
+        framebuffer, _, _ = target
+        framebuffer.use()
+        self._state(depth="<=", front="ccw", clip=False, cull="front")
+        self.device.clear_depth(framebuffer, 1.0)
+        if ids:
+            self.device.clear_ids(framebuffer)
+        pieces = self.pieces
+        balls = pieces.ball[chosen]
+        meshes = chosen[~balls]
+        self._draw_meshes(
+            self.program("mesh_shadow_id" if ids else "mesh_shadow").array,
+            meshes,
+            pieces.slot[meshes],
+        )
+        self.ctx.disable(self.ctx.CULL_FACE)
+        self._draw_balls(
+            self.program("ball_shadow_id" if ids else "ball_shadow").array, chosen[balls]
+        )
+
+    def draw_ground(self, chosen: I8) -> None:
+        """The light that bodies leave to the ground: the product over all of them."""
+        ctx = self.ctx
+        self.ground_target.use()
+        self.ground_target.clear(1.0, 1.0, 1.0, 1.0)
+        ctx.enable_only(ctx.BLEND)
+        self.device.glBlendFunc(gl.ZERO, gl.SRC_COLOR)
+        self._draw_balls(self.program("ground").array, chosen)
+        ctx.disable(ctx.BLEND)
+
+    def write_shadow_mask(self, instant: Instant, chosen: I8) -> None:
+        """Mark the cells of the sun's view that any caster may darken."""
+        n = self.shadow_mask.width
+        rows = instant.sun.rows[:2]
+        middle = instant.centre[chosen] @ rows[:, :3].T + rows[:, 3]
+        axes = np.einsum("kj,pji->pki", rows[:, :3], instant.rotation[chosen])
+        reach = np.einsum("pki,pi->pk", np.abs(axes), self.pieces.half[chosen])
+        pad = 8.0 / self.shadow_size
+        low = np.clip(np.floor((middle - reach - pad) * n), 0, n).astype(int)
+        high = np.clip(np.ceil((middle + reach + pad) * n), 0, n).astype(int)
+        mask = np.zeros((n, n), np.uint8)
+        for (x0, y0), (x1, y1) in zip(low, high, strict=True):
+            mask[y0:y1, x0:x1] = 1
+        self.shadow_mask.write(mask.tobytes())
+
+    def cube_of(self, instant: Instant, piece: int) -> Cube:
+        """The cube map of a chrome piece: as fine as its size in the picture asks for."""
+        camera = instant.camera
+        centre = instant.centre[piece]
+        radius = float(self.pieces.radius[piece])
+        away = float(np.linalg.norm(centre - camera.eye))
+        size_px = radius / max(away - radius, 0.1 * radius) * camera.height / camera.tangents[1] / 2
+        size = 64 if size_px < 45 else 128 if size_px < 130 else 256
+        key = (piece, size)
+        if key not in self._cubes:
+            texture = self._keep(self.ctx.texture_cube((size, size), 4))
+            texture.filter = (self.ctx.LINEAR_MIPMAP_LINEAR, self.ctx.LINEAR)
+            texture.build_mipmaps()
+            faces = []
+            depth = self._keep(self.ctx.depth_renderbuffer((size, size)))
+            blank = self._keep(self.ctx.texture((size, size), 4))
+            for face in range(6):
+                target = self._keep(self.ctx.framebuffer([blank], depth))
+                self.device.glNamedFramebufferTextureLayer(
+                    target.glo, gl.COLOR_ATTACHMENT0, texture.glo, 0, face
+                )
+                faces.append(target)
+            self._cubes[key] = (texture, tuple(faces), 0)
+        texture, targets, _ = self._cubes[key]
+        views = cube_views(centre, size, max(0.02, 0.5 * radius), camera.far)
+        return Cube(piece, size, centre, views, 4 * radius, texture, targets)
+
+    def draw_cube(self, cube: Cube, instant: Instant, others: NDArray[Any], frame: int) -> None:
+        """What surrounds a chrome piece; other chrome shows there as the sky's plain mirror."""
+        pieces = self.pieces
+        solid = others & (pieces.kind != GLASS)
+        self._bind_light()
+        for name in ("mesh_cube", "ball_cube"):
+            self.program(name).program["cube_reach"].value = cube.reach
+        for face in range(6):
+            view = cube.views[face]
+            self.use_frame(frame + face)
+            target = cube.faces[face]
+            target.use()
+            self._state(depth=">=", front="ccw", clip=True)
+            self.device.clear_depth(target, 0.0)
+            chosen = np.flatnonzero(solid & view.sees(instant.centre, pieces.radius))
+            self._draw_surfaces("cube", instant, view, chosen, error_px=0.5)
+            self.ctx.disable(self.ctx.CULL_FACE)
+            self.program("sky_cube").array.render(mode=self.ctx.TRIANGLES, vertices=3)
+        cube.texture.build_mipmaps()
+
+    def _draw_surfaces(
+        self, kind: str, instant: Instant, view: View, chosen: I8, *, error_px: float
+    ) -> None:
+        """Balls as exact discs, everything else as meshes."""
+        balls = self.pieces.ball[chosen]
+        meshes = chosen[~balls]
+        if len(meshes) < len(chosen):
+            self.ctx.disable(self.ctx.CULL_FACE)
+            self._draw_balls(self.program(f"ball_{kind}").array, chosen[balls])
+            self.ctx.enable(self.ctx.CULL_FACE)
+        if len(meshes):
+            slots = self._slots(instant, view, meshes, error_px=error_px)
+            self._draw_meshes(self.program(f"mesh_{kind}").array, meshes, slots)
+
+    def _bind_light(self) -> None:
+        self.textures.use(0)
+        self.shadow[1].use(1)
+        self.clouds.use(2)
+        self.ground_map.use(4)
+        self.shadow_mask.use(5)
+
+    def draw_color(
+        self, targets: Targets, instant: Instant, scope: Scope, mirrors: I8, cubes: list[Cube]
+    ) -> None:
+        """The picture inside the rectangles, and its samples resolved."""
+        ctx, pieces, many = self.ctx, self.pieces, targets.many
+        self._bind_light()
+        away = np.linalg.norm(instant.centre - instant.camera.eye, axis=1)
+        for rect in scope.rects:
+            inside = scope.inside(rect)
+            many.scissor = _scissor(rect)
+            many.use()
+            self._state(depth=">=", front="cw", clip=True)
+            self.device.clear_depth(many, 0.0)
+            opaque = np.flatnonzero(inside & (pieces.kind == OPAQUE))
+            matte = pieces.record[opaque, 15] >= MATTE_ROUGHNESS
+            floor = opaque == pieces.floor
+            # The floor last: what stands on it has filled the depth by then.
+            for kind, which in (
+                ("glossy", ~matte & ~floor),
+                ("matte", matte & ~floor),
+                ("glossy", ~matte & floor),
+                ("matte", matte & floor),
+            ):
+                self._draw_surfaces(kind, instant, instant.camera, opaque[which], error_px=0.25)
+            for piece, cube in zip(mirrors, cubes, strict=True):
+                if inside[piece]:
+                    self._draw_mirror(instant, piece, cube)
+            ctx.disable(ctx.CULL_FACE)
+            self._draw_sky(many, instant, rect)
+            glass = np.flatnonzero(inside & (pieces.kind == GLASS))
+            if len(glass):
+                many.depth_mask = False
+                many.use()
+                ctx.enable(ctx.CULL_FACE | ctx.BLEND)
+                self.device.glBlendFunc(gl.ONE, gl.SRC1_COLOR)
+                for piece in glass[np.argsort(-away[glass], kind="stable")]:
+                    chosen = np.array([piece])
+                    self._draw_surfaces("glass", instant, instant.camera, chosen, error_px=0.25)
+                many.depth_mask = True
+                ctx.disable(ctx.BLEND)
+            self.device.glBlitNamedFramebuffer(
+                many.glo, targets.color.glo, *rect, *rect, gl.COLOR_BUFFER_BIT, gl.NEAREST
+            )
+        many.scissor = None
+
+    def _draw_mirror(self, instant: Instant, piece: int, cube: Cube) -> None:
+        cube.texture.use(3)
+        name = "ball_mirror" if self.pieces.ball[piece] else "mesh_mirror"
+        program = self.program(name).program
+        program["cube_reach"].value = cube.reach
+        centre = cube.centre - instant.anchor
+        program["cube_center"].value = (*centre, math.log2(cube.size) - 1)
+        self._draw_surfaces("mirror", instant, instant.camera, np.array([piece]), error_px=0.1)
+
+    def _draw_sky(self, target: Any, instant: Instant, rect: Rect) -> None:
+        """The sky, in the rows that the floor does not fill from edge to edge."""
+        rows = (rect[0], rect[1], rect[2], min(rect[3], instant.sky_rows))
+        if rows[3] > rows[1]:
+            self.ctx.scissor = _scissor(rows)
+            self.program("sky").array.render(mode=self.ctx.TRIANGLES, vertices=3)
+            self.ctx.scissor = _scissor(rect)
+
+    def read_color(self, targets: Targets, rect: Rect) -> NDArray[np.uint8]:
+        """Colours (h, w, 3) of a rectangle."""
+        out = np.empty((rect[3] - rect[1], rect[2] - rect[0], 3), np.uint8)
+        targets.color.read_into(out, viewport=_scissor(rect), components=3, alignment=1)
+        return out
+
+    def draw_labels(self, targets: Targets, scope: Scope) -> None:
+        """Ids, normals and depth of the nearest opaque surface at each pixel's centre."""
+        target = targets.label
+        for rect in scope.rects:
+            target.scissor = _scissor(rect)
+            target.use()
+            self._state(depth=">=", front="cw", clip=True)
+            self.device.clear_depth(target, 0.0)
+            self.device.clear_labels(target)
+            chosen = np.flatnonzero(scope.inside(rect) & (self.pieces.kind != GLASS))
+            self._draw_label_pieces(chosen, "label")
+        target.scissor = None
+
+    def _draw_label_pieces(self, chosen: I8, what: str) -> None:
+        pieces = self.pieces
+        balls = pieces.ball[chosen]
+        meshes = chosen[~balls]
+        self.ctx.disable(self.ctx.CULL_FACE)
+        self._draw_balls(self.program(f"ball_{what}").array, chosen[balls])
+        self.ctx.enable(self.ctx.CULL_FACE)
+        self._draw_meshes(self.program(f"mesh_{what}").array, meshes, pieces.slot[meshes])
+
+    def read_labels(
+        self, targets: Targets, rect: Rect, layers: tuple[str, ...], near: float
+    ) -> dict[str, NDArray[Any]]:
+        """Those of ids, normals and depth that are in ``layers``, of a rectangle."""
+        import cv2
+
+        h, w = rect[3] - rect[1], rect[2] - rect[0]
+        out: dict[str, NDArray[Any]] = {}
+        if "ids" in layers or "normals" in layers:
+            code = np.empty((h, w, 4), np.int16)
+            targets.label.read_into(code, viewport=_scissor(rect), components=4, dtype="i2")
+            if "ids" in layers:
+                out["ids"] = code[..., 3].view(np.uint16).copy()
+            if "normals" in layers:
+                packed = np.empty((h, w, 3), np.int16)
+                cv2.mixChannels([code], [packed], [0, 0, 1, 1, 2, 2])
+                out["normals"] = np.multiply(packed, np.float32(1 / 32767), dtype=np.float32)
+        if "depth" in layers:
+            depth = np.empty((h, w), np.float32)
+            targets.label.read_into(
+                depth, viewport=_scissor(rect), attachment=-1, components=1, dtype="f4"
+            )
+            with np.errstate(divide="ignore"):
+                out["depth"] = np.divide(np.float32(near), depth, out=depth)
+        return out
+
+    def draw_shade_ids(self, targets: Targets) -> NDArray[np.uint16]:
+        """Ids (H, W) of what keeps the sun off, from the labels just drawn."""
+        targets.shade.use()
+        self.ctx.enable_only(0)
+        _, depth, code = self.shadow_ids
+        targets.label_depth.use(0)
+        targets.label_texture.use(1)
+        depth.use(2)
+        code.use(3)
+        self.program("shade_ids").array.render(mode=self.ctx.TRIANGLES, vertices=3)
+        out = np.empty((targets.height, targets.width), np.uint16)
+        targets.shade.read_into(out, components=1, dtype="u2", alignment=1)
+        return out
+
+    def draw_glass_ids(self, targets: Targets, visible: Mask) -> NDArray[np.uint16]:
+        """Ids (H, W) of the nearest glass before the labels just drawn."""
+        # On a copy of the opaque depth, which stays as it is.
+        self.device.glCopyImageSubData(
+            targets.depth_names[1], gl.TEXTURE_2D, 0, 0, 0, 0,
+            targets.depth_names[2], gl.TEXTURE_2D, 0, 0, 0, 0, targets.width, targets.height, 1,
+        )  # fmt: skip
+        targets.glass.use()
+        self._state(depth=">=", front="cw", clip=True)
+        self.device.clear_ids(targets.glass)
+        self._draw_label_pieces(np.flatnonzero(visible & (self.pieces.kind == GLASS)), "glass_id")
+        out = np.empty((targets.height, targets.width), np.uint16)
+        targets.glass.read_into(out, components=1, dtype="u2", alignment=1)
+        return out
+
+
+def _scissor(rect: Rect) -> tuple[int, int, int, int]:
+    return rect[0], rect[1], rect[2] - rect[0], rect[3] - rect[1]
+
+
+def _source(name: str) -> str:
+    file = name if "." in name else f"{name}.glsl"
+    return (files("wmeval.sim.render") / "shaders" / file).read_text()
+
+
+def _texture_array(ctx: Any, textures: tuple[Texture, ...], size: int) -> Any:
+    """All textures as layers; texels hold the square root of linear light."""
+    table = np.rint(255 * np.sqrt(decode_srgb(np.arange(256, dtype=np.uint8)))).astype(np.uint8)
+    count = max(1, len(textures))
+    data = np.full((count, size, size, 4), 255, np.uint8)
+    for layer, texture in enumerate(textures):
+        data[layer, ..., :3] = table[bake(texture, size)]
+    array = ctx.texture_array((size, size, count), 4, data.tobytes())
+    array.build_mipmaps()
+    array.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
+    return array
