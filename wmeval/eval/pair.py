@@ -24,6 +24,7 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue, ValidationError
 
+from wmeval.clock import CandidateClock
 from wmeval.errors import UserError
 from wmeval.eval import measure as m
 from wmeval.eval import statistics
@@ -396,8 +397,8 @@ class Reference:
         changes: dict[str, Any] = {
             "identity": self.score(own)[0],
             "pixel_floor": self.score(floor)[0],
-            "reduction_floor": self._reduced(case, spec, actions),
         }
+        changes["reduction_floor"] = self._reduced(case, spec, actions, changes["identity"])
         return cls(**{**self.__dict__, **changes})
 
     def score(self, estimate: Estimate) -> tuple[tuple[Measurement, ...], tuple[Any, ...]]:
@@ -406,8 +407,13 @@ class Reference:
             estimate = resample(estimate, self.tracks.times)
         return m.measure(self.tracks, estimate, tolerance=self.job.tolerance)
 
-    def _reduced(self, case: Any, spec: Any, actions: F8) -> tuple[Measurement, ...]:
-        """The same world driven by the actions as the candidate's clock reduces them."""
+    def _reduced(
+        self, case: Any, spec: Any, actions: F8, identity: tuple[Measurement, ...]
+    ) -> tuple[Measurement, ...]:
+        """The same world driven by the actions as the candidate's clock reduces them.
+
+        Nothing at the reference's own clock; the identity where every block sees one action alone.
+        """
         from wmeval.envs.adapters import channels_of, make_adapter
         from wmeval.envs.candidates import parse_candidate
         from wmeval.envs.wrapper import drive
@@ -417,6 +423,8 @@ class Reference:
             return ()
         if spec.clock.fps * self.env.clock.dt > 1:
             return ()
+        if reduces_nothing(spec.clock, period, actions):
+            return identity
         # Its pictures are not looked at, so they are as small as pictures may be.
         text = (
             f"twin:fps={spec.clock.fps},stride={spec.clock.frames_per_action},"
@@ -528,6 +536,15 @@ class Reference:
         """Bodies whose paths the report draws."""
         groups = self.truth.subjects
         return tuple(b for names in groups.values() if len(names) <= 16 for b in names)
+
+
+def reduces_nothing(clock: CandidateClock, control_period: Fraction, actions: F8) -> bool:
+    """Whether every block that is sent overlaps equal actions, so that reducing changes none."""
+    for b in range(clock.blocks_sent(len(actions), control_period)):
+        first, last = (clock.weights_of_block(b, control_period)[k][0] for k in (0, -1))
+        if (actions[first : last + 1] != actions[first]).any():
+            return False
+    return True
 
 
 # --- what the reference's renderer and log say --------------------------------------------------
