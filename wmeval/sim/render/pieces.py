@@ -339,7 +339,7 @@ class SunView:
         texel: [m] of a map of ``size`` texels.
         to_sun: (3,) unit.
         span: width of the region [m].
-        ground_low, ground_high: (2,) x and y [m] around the region's part of the ground.
+        ground_low, ground_high: (2,) x and y [m] of the square of ground that matters.
     """
 
     rows: F8
@@ -436,11 +436,17 @@ class SunRegion:
         rows[1, :3], rows[1, 3] = y / span, 0.5 - centre[1] / span
         rows[2, :3] = -to_sun / (top - bottom)
         rows[2, 3] = top / (top - bottom)
-        # The window's centre brought down to the ground, and the reach of what stands around it.
-        down = (level - self.low[2]) / steep
-        ground = centre[0] * x[:2] + centre[1] * y[:2] - to_sun[:2] * down
-        reach = np.minimum((self.high - self.low)[:2].max() / 2 + 1.0, span / 2)
-        return SunView(rows, span / size, to_sun, span, ground - reach, ground + reach)
+        # The same for the ground, in the world's x and y.
+        half = (self.high - self.low)[:2].max() / 2 + 1.0
+        half = min(float(half), MAX_SPAN / 2)
+        middle_xy = (self.low + self.high)[:2] / 2
+        seen = (camera.eye + forward * ahead)[:2]
+        step = half / 4
+        wish = np.rint((seen - middle_xy) / step) * step
+        room = np.maximum((self.high - self.low)[:2] / 2 + 1.0 - half, 0.0)
+        inside = np.abs(seen - middle_xy) <= (self.high - self.low)[:2] / 2 + step
+        ground = middle_xy + np.where(inside, np.clip(wish, -room, room), wish)
+        return SunView(rows, span / size, to_sun, span, ground - half, ground + half)
 
 
 __all__ = [

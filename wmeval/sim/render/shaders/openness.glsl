@@ -10,7 +10,10 @@ float openness(vec3 p, vec3 n) {
     float down = 0.5 - 0.5 * n.z;
     float open = 1.0 - 0.62 * down * down * exp2(-3.0 * max(above, 0.0));
     float near = max(n.z, 0.0) * clamp(2.0 - 10.0 * abs(above), 0.0, 1.0);
-    float ground = texture(ground_map, (p.xy - ground_info.xy) * ground_info.z).r;
+    vec2 at = (p.xy - ground_info.xy) * ground_info.z;
+    vec2 edge = abs(at * 2.0 - 1.0);
+    near *= 1.0 - smoothstep(0.92, 1.0, max(edge.x, edge.y));
+    float ground = texture(ground_map, at).r;
     return open * mix(1.0, ground, near);
 }
 #endif
