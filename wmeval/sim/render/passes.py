@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wmeval.assets.textures import bake, decode_srgb
 from wmeval.errors import UserError
-from wmeval.scene import Texture
+from wmeval.scene import Scene, Texture
 from wmeval.sim.render import gl
 from wmeval.sim.render.clouds import cloud_layer
 from wmeval.sim.render.dirty import Rect, touching
@@ -138,6 +138,10 @@ class Cube:
     faces: tuple[Any, ...]
 
 
+_compiled: dict[tuple[Any, ...], Any] = {}
+"""Programs of the process's one context: the same for all renderers, and slow to compile."""
+
+
 class Passes:
     """Buffers, programs and passes of one scene in the shared context."""
 
@@ -215,12 +219,14 @@ class Passes:
         if self.samples > 1 and "CUBE" not in defines:
             defines = (*defines, "SAMPLES")
         head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
-        program = self._keep(
-            self.ctx.program(
-                vertex_shader=head + "".join(_source(n) for n in vertex),
-                fragment_shader=head + "".join(_source(n) for n in fragment),
-            )
+        key = (self.samples, vertex, fragment, defines)
+        if key in _compiled:
+            return _compiled[key]
+        program = self.ctx.program(
+            vertex_shader=head + "".join(_source(n) for n in vertex),
+            fragment_shader=head + "".join(_source(n) for n in fragment),
         )
+        _compiled[key] = program
         for unit, name in enumerate(
             ("textures", "shadow_map", "clouds", "surroundings", "ground_map", "shadow_mask")
         ):

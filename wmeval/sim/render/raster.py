@@ -56,6 +56,9 @@ F8 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 EXPOSURE = 0.42
+HAZE = 1.7
+"""Distances at the edge of the floor, in units of the haze's length."""
+
 _LABELS = ("depth", "ids", "normals")
 _DERIVED = ("glass_ids", "shadow_ids")
 
@@ -112,6 +115,9 @@ class RasterRenderer:
         self._texture_size = texture_size
         self._pieces = compile_pieces(scene, meshes)
         self._region = SunRegion.of(scene, self._pieces)
+        floor = self._pieces.floor
+        # Where the floor ends; the haze hides its edge.
+        self._reach = max(60.0, float(self._pieces.half[floor, :2].min()) if floor >= 0 else 0.0)
         self._floor_color = (
             mean_color(self._pieces.textures[int(self._pieces.record[self._pieces.floor, 12])])
             if self._pieces.floor >= 0
@@ -418,7 +424,7 @@ class RasterRenderer:
         light = sky.strength
         zenith, horizon = np.array(sky.zenith) * light, np.array(sky.horizon) * light
         rows[10] = [*zenith, sky.clouds]
-        rows[11] = [*horizon, 1.6 / view.far]
+        rows[11] = [*horizon, (HAZE / self._reach) ** 2]
         up = max(float(instant.sun.to_sun[2]), 0.0)
         bounce = self._floor_color * (
             0.5 * up * instant.sun_color + 0.6 * (0.5 * zenith + 0.5 * horizon)
@@ -429,7 +435,12 @@ class RasterRenderer:
         texel = instant.sun.texel
         kernel = self._kernel(instant)
         depth_per_m = float(np.linalg.norm(instant.sun.rows[2, :3]))
-        rows[17] = [kernel, 0.15 * texel, 0.05 * texel * depth_per_m, 1 / self.shadow_size]
+        rows[17] = [
+            kernel,
+            instant.sun.span**2 * depth_per_m,
+            0.02 * texel * depth_per_m,
+            1 / self.shadow_size,
+        ]
         low, high = instant.sun.ground_low, instant.sun.ground_high
         rows[18] = [*(low - instant.anchor[:2]), 1 / (high[0] - low[0]), 9]
         return out

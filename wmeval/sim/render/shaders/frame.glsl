@@ -15,7 +15,7 @@ layout(std140, binding = 0) uniform Frame {
     vec4 shadow_x;      // anchor-relative point -> shadow map (x, y, depth) in [0, 1]
     vec4 shadow_y;
     vec4 shadow_z;
-    vec4 shadow_info;   // kernel radius [texels], normal offset [m], depth bias [1], 1 / map size
+    vec4 shadow_info;   // kernel radius [texels], width^2 times depth a metre [m], bias [1], 1 / map size
     vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]; w: shadow samples
 };
 

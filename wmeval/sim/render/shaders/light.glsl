@@ -4,7 +4,7 @@ uniform usampler2D shadow_mask;
 
 // Share of the sun seen from p; n is the surface normal, nl its cosine with the sun.
 float sun_visibility(vec3 p, vec3 n, float nl) {
-    vec4 q = vec4(p + n * (shadow_info.y * (1.4 - nl)), 1.0);
+    vec4 q = vec4(p, 1.0);
     vec3 s = vec3(dot(shadow_x, q), dot(shadow_y, q), dot(shadow_z, q) - shadow_info.z);
     // Beyond the map's edge everything is lit; the map fades out over its last twentieth.
     vec2 edge = abs(s.xy * 2.0 - 1.0);
@@ -17,8 +17,11 @@ float sun_visibility(vec3 p, vec3 n, float nl) {
     vec2 spoke = vec2(-0.35, -0.92) * (shadow_info.x * shadow_info.w);
     int taps = int(ground_info.w);  // from memory, or the compiler unrolls the loop
     float sum = 0.0, count = 0.0;
+    // How much deeper the surface lies under a sample beside p: shadows then reach up to the point
+    // where a ball touches the ground.
+    vec2 slope = vec2(dot(shadow_x.xyz, n), dot(shadow_y.xyz, n)) * (shadow_info.y / max(nl, 0.15));
     for (int i = 0; i < taps; i++) {
-        sum += texture(shadow_map, vec3(s.xy + spoke, s.z));
+        sum += texture(shadow_map, vec3(s.xy + spoke, s.z + dot(slope, spoke)));
         count += 1.0;
         if (open || (i == 3 && (sum == 0.0 || sum == 4.0))) break;
         spoke = vec2(-spoke.y, spoke.x);
@@ -53,8 +56,8 @@ float fresnel(float f0, float nv) {
     return f0 + (1.0 - f0) * m2 * m2 * m;
 }
 
-vec3 haze(vec3 color, float distance_m, vec3 view) {
-    float x = distance_m * horizon.w;
-    float t = x * x / (1.0 + x * x);
-    return mix(color, horizon.rgb, t * t);
+// Distance melts into the horizon; x is the distance in hazes, squared.
+vec3 haze(vec3 color, float x) {
+    float t = x / (1.0 + x);
+    return mix(color, horizon.rgb * 1.6, t * t);
 }

@@ -28,9 +28,10 @@ void main() {
     }
     vec3 reflected = seen.rgb * seen.rgb * 4.0;
     float open = openness(point, n);
-    vec3 tint = mix(base, vec3(1.0), fresnel(0.0, nv) * 0.7);
+    // Polished metal gives back four fifths of its colour, and all of it at the rim.
+    vec3 tint = mix(base * 0.8, vec3(1.0), fresnel(0.0, nv) * 0.7);
     vec3 diffuse = base * (sun_color.rgb * lit + ambient(n) * open);
     vec3 result = mix(diffuse, reflected * tint * (0.45 + 0.55 * open), glass.y);
     result += sun_color.rgb * (0.25 * lit * highlight(n, view, max(look.w, 0.12)));
-    color = vec4(film(haze(result, away, view)), 1.0);
+    color = vec4(film(haze(result, away * away * horizon.w)), 1.0);
 }

@@ -15,7 +15,7 @@ void main() {
     float nl = dot(n, sun.xyz);
     if (nl <= 0.0) return;
     vec3 ray = ray_z.xyz + ndc.x * ray_x.xyz + ndc.y * ray_y.xyz;
-    vec4 q = vec4(eye.xyz + ray * (eye.w / d) + n * (shadow_info.y * (1.4 - nl)), 1.0);
+    vec4 q = vec4(eye.xyz + ray * (eye.w / d), 1.0);
     vec3 s = vec3(dot(shadow_x, q), dot(shadow_y, q), dot(shadow_z, q) - shadow_info.z);
     if (any(lessThan(s.xy, vec2(0.0))) || any(greaterThanEqual(s.xy, vec2(1.0)))) return;
     ivec2 texel = ivec2(s.xy * vec2(textureSize(shadow_depth, 0)));
