@@ -45,7 +45,10 @@ def plans() -> str:
         for name in plans_of(env_id):
             plan = load_plan(env_id, name)
             rows.append((f"`{name}`", f"{plan.duration} s", ", ".join(plan.dimensions), plan.doc))
-        parts += [f"## {env_id}\n", table(("plan", "length", "dimensions", "what it elicits"), rows)]
+        parts += [
+            f"## {env_id}\n",
+            table(("plan", "length", "dimensions", "what it elicits"), rows),
+        ]
     return "\n".join(parts)
 
 
@@ -123,7 +126,10 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (OUT / f"{name}.md").write_text(page())
-    for source, target in (("CONTRIBUTING.md", "contributing.md"), ("CHANGELOG.md", "changelog.md")):
+    for source, target in (
+        ("CONTRIBUTING.md", "contributing.md"),
+        ("CHANGELOG.md", "changelog.md"),
+    ):
         shutil.copy(HERE.parent / source, HERE / target)
 
 

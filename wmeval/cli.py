@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 import yaml
@@ -313,6 +313,184 @@ def merge(
     from wmeval.generators.rollouts import merge_rollouts
 
     _print(f"{merge_rollouts(out, parts or [])}: complete")
+
+
+# --- comparing ----------------------------------------------------------------------------------
+
+
+@app.command()
+def pair(
+    env_id: EnvId,
+    candidate: Annotated[
+        list[str],
+        typer.Option("--candidate", help="Who stands against the reference; repeatable."),
+    ],
+    plan: Plan,
+    out: Out,
+    scene_seeds: Annotated[
+        str, typer.Option("--scene-seeds", help="Seeds of references: FIRST:END or a list.")
+    ] = "0:5",
+    generations: Annotated[int, typer.Option(min=1, help="Draws of the candidate per case.")] = 1,
+    view: View = "static",
+    size: Size = "640x352",
+    grid: Annotated[str, typer.Option(help="candidate or reference: whose frame times.")] = (
+        "candidate"
+    ),
+    tolerance: Annotated[
+        float | None, typer.Option(help="Strict window of the causal chain [s]; default: none.")
+    ] = None,
+    max_steps: MaxSteps = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: this one.")] = 0,
+    overwrite: Overwrite = False,
+    settings: Set = None,
+) -> None:
+    """Compare candidates with the reference world: results.json and report.html."""
+    from wmeval.eval.pair import PairConfig, run_pairs
+    from wmeval.eval.report import terminal_table
+
+    width, height = parse_size(size)
+    kwargs = parse_settings(settings or [])
+    if max_steps is not None:
+        kwargs["max_steps"] = max_steps
+    configs = [
+        PairConfig(
+            env_id=env_id,
+            candidate=text,
+            plan=plan,
+            scene_seeds=parse_seeds(scene_seeds),
+            generations=generations,
+            view=view,
+            width=width,
+            height=height,
+            grid=_grid(grid),
+            tolerance=tolerance,
+            env_kwargs=kwargs,
+        )
+        for text in candidate
+    ]
+    done = run_pairs(configs, out, workers=workers, overwrite=overwrite, progress=_say)
+    for results in done:
+        _print(terminal_table(results))
+    _print(f"report: {out / 'report.html'}")
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that `wmeval pair` left.")],
+    latex: Annotated[bool, typer.Option("--latex", help="A booktabs table for a paper.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="All rows, not the main ones.")] = False,
+) -> None:
+    """Show results again: a table here, or LaTeX with "not separable" marks."""
+    from wmeval.eval import report as reports
+    from wmeval.eval.results import read_results
+
+    paths = [p for folder in folders for p in _results_of(folder)]
+    results = [read_results(p) for p in paths]
+    if latex:
+        typer.echo(reports.latex(results))
+        return
+    for one in results:
+        _print(reports.terminal_table(one, every=every))
+
+
+def _grid(text: str) -> Literal["candidate", "reference"]:
+    if text not in ("candidate", "reference"):
+        raise UserError(f"--grid {text!r}: choose candidate or reference")
+    return "candidate" if text == "candidate" else "reference"
+
+
+def _results_of(folder: Path) -> list[Path]:
+    """The results.json of a folder, or of the folders below it that a joint run left."""
+    if folder.is_file():
+        return [folder]
+    own = folder / "results.json"
+    found = [own] if own.is_file() else sorted(folder.glob("*/results.json"))
+    if not found:
+        raise UserError(f"{folder} holds no results.json: give a folder that `wmeval pair` left")
+    return found
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+# --- suites and the hand-off to a cluster -------------------------------------------------------
+
+
+@suite_app.command("build")
+def suite_build(
+    env: Annotated[str, typer.Option("--env", help="Environment.")],
+    plan: Annotated[list[str], typer.Option("--plan", help="Plan cards; repeatable.")],
+    out: Out,
+    scene_seeds: Annotated[
+        str, typer.Option("--scene-seeds", help="Seeds of references: FIRST:END or a list.")
+    ] = "0:5",
+    fps: Annotated[
+        list[str] | None, typer.Option("--fps", help="Rates of cached frames; repeatable.")
+    ] = None,
+    view: View = "follow",
+    size: Size = "640x352",
+    overwrite: Overwrite = False,
+    settings: Set = None,
+) -> None:
+    """Freeze cases as files under one content hash (wmeval-suite/1)."""
+    from wmeval.generators.suites import build_suite, cases_of
+
+    width, height = parse_size(size)
+    cases = cases_of(
+        env,
+        plan,
+        parse_seeds(scene_seeds),
+        view=view,
+        width=width,
+        height=height,
+        env_kwargs=parse_settings(settings or []),
+    )
+    suite = build_suite(cases, out, fps=tuple(fps or ()), overwrite=overwrite, progress=_say)
+    _print(f"{out}: {len(suite.case_ids)} cases, content hash {suite.content_hash}")
+
+
+@cases_app.command("export")
+def cases_export(
+    suite: Annotated[Path, typer.Option("--suite", help="Folder of `wmeval suite build`.")],
+    model_card: Annotated[Path, typer.Option("--model-card", help="The model's card (YAML).")],
+    out: Out,
+    generations: Annotated[int, typer.Option(min=1, help="Draws wanted of every case.")] = 5,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write context frames, prompts and native controls of a suite for one model."""
+    from wmeval.datasets.suite import read_suite
+    from wmeval.generators.cases import export_cases
+
+    done = export_cases(
+        read_suite(suite), model_card, out, generations=generations, overwrite=overwrite
+    )
+    _print(f"{done.folder}: {len(done.exported)} cases of {generations} generations each")
+    for case, reasons in done.ineligible.items():
+        _print(f"{case}: ineligible: {'; '.join(reasons)}")
+    for (case, dimension), reason in done.skipped.items():
+        _print(f"{case}: {dimension} ineligible: {reason}")
+
+
+@cases_app.command("check")
+def cases_check(
+    folder: Annotated[Path, typer.Argument(help="Folder of `wmeval cases export`.")],
+) -> None:
+    """Say which predictions are missing, wrong or doubtful; exit code 1 unless all are good."""
+    from wmeval.generators.cases import check_cases
+
+    found = check_cases(folder)
+    for name in found.missing:
+        _print(f"missing: {name}")
+    for name, problem in found.wrong.items():
+        _print(f"wrong: {name}: {problem}")
+    for name, doubt in found.doubtful.items():
+        _print(f"doubtful: {name}: {doubt}")
+    for name in found.extra:
+        _print(f"not asked for: {name}")
+    _print(f"{found.good} of {found.expected} clips are there and right")
+    if found.good < found.expected:
+        raise typer.Exit(1)
 
 
 class _Bar:

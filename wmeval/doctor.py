@@ -104,7 +104,7 @@ def diagnose() -> tuple[Finding, ...]:
     checks: list[Callable[[], Finding]] = [
         lambda: Finding("python", "ok", True, version),
         lambda: Finding("cores", "ok", True, str(len(os.sched_getaffinity(0)))),
-        *(lambda row=row: _package(*row) for row in _PACKAGES),  # type: ignore[misc]
+        *(lambda row=row: _package(*row) for row in _PACKAGES),
         lambda: _probed(
             "GL driver (EGL)",
             True,
@@ -113,7 +113,7 @@ def diagnose() -> tuple[Finding, ...]:
         ),
         lambda: _probed("video codec", True, _CODEC_PROBE, "pip install --force-reinstall av"),
         *(
-            lambda name=name: _probed(  # type: ignore[misc]
+            lambda name=name: _probed(
                 f"engine {name}", name == "bullet", _ENGINE_PROBE, "make setup", name
             )
             for name in ENGINES

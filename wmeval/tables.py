@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from wmeval.errors import UserError
 
-Listing = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+Listing = tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]
 
 # Evaluation dimensions in the paper's order (WMEval, Table 10 and section "Metrics Design").
 DIMENSIONS: dict[str, str] = {

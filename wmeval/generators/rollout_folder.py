@@ -13,6 +13,7 @@ import yaml
 
 import wmeval
 from wmeval.clock import exact
+from wmeval.datasets.checksums import write_checksums
 from wmeval.datasets.rollout import Rollout, write_hdf5
 from wmeval.datasets.validate import validate
 from wmeval.datasets.video import write_mp4
@@ -175,6 +176,7 @@ def make_rollout_folder(
         write_mp4(folder / "video.mp4", rollout.frames.layers["rgb"], exact(config.fps))
         (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
         (folder / "config.yaml").write_text(text)
+        write_checksums(folder)
     return RolloutFolder(out, summary, False)
 
 
