@@ -14,9 +14,10 @@ from wmeval.clock import CandidateClock
 from wmeval.errors import UserError
 from wmeval.eval import pair
 from wmeval.eval.metrics import METRICS, NEEDS_WEIGHTS
-from wmeval.eval.pair import PairConfig, run_pair
-from wmeval.eval.report import headlines, latex, lines, main_rows, terminal_table
+from wmeval.eval.pair import PairConfig, run_pair, run_pairs
+from wmeval.eval.report import joint_table, latex, terminal_table
 from wmeval.eval.results import read_results
+from wmeval.eval.wording import headlines, lines, main_rows
 
 pytestmark = pytest.mark.gl
 
@@ -237,6 +238,27 @@ def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
     for headline in headlines(wrong):
         for sentence, _, _ in headline.sentences:
             assert sentence in words
+
+
+def test_several_candidates_share_references_and_a_page(folder, tmp_path, frozen):
+    configs = [PairConfig(candidate=c, **BASE) for c in ("frozen:fps=12", "frozen:fps=12,stride=2")]
+    done = run_pairs(configs, tmp_path)
+    # Sharing the reference changes no bit of what a run of its own finds.
+    assert done[0].rows == frozen.rows
+    assert done[0].suite_sha256 == done[1].suite_sha256
+    folders = [tmp_path / "frozen_fps=12", tmp_path / "frozen_fps=12_stride=2"]
+    for results, place in zip(done, folders, strict=True):
+        assert read_results(place) == results
+        assert (place / results.cases[0].files["reference.h5"]).is_file()
+    text = (tmp_path / "report.html").read_text()
+    page = Page(text)
+    assert page.images
+    assert set(page.metrics) <= set(METRICS)
+    assert 'href="frozen_fps=12_stride=2/report.html"' in text
+    assert "breaks the causal chain at rolling" in " ".join(page.text)
+    assert joint_table(done).row_count == len(page.metrics)
+    with pytest.raises(UserError, match="given twice"):
+        run_pairs([configs[0], configs[0]], tmp_path / "other")
 
 
 def test_every_dimension_has_a_sentence(wrong):

@@ -23,6 +23,38 @@ Status = Literal["measured", "not_measured", "not_run", "ineligible"]
 MeasureSource = Literal["oracle", "classical", "learned", "none"]
 
 
+class PairConfig(Card):
+    """All that makes a comparison again.
+
+    Attributes:
+        env_id: environment.
+        candidate: as `wmeval.envs.candidates.parse_candidate` reads it.
+        plan: name of a plan card of the environment.
+        scene_seeds: seeds of references, of the evaluation family.
+        generations: draws of the candidate per case.
+        view: camera; metres from pixels need a still one.
+        width, height: the reference's picture size; a candidate's own size wins for its case.
+        env_kwargs: constructor arguments of the environment.
+        grid: "candidate": the reference is shown at the candidate's frames, nothing interpolated;
+            "reference": the candidate's paths are interpolated at the control times.
+        tolerance: windowing of the causal chain [s]; None: the candidate's whole clip.
+        crf: quality of the mp4 files that pixels are measured from.
+    """
+
+    env_id: str
+    candidate: str
+    plan: str
+    scene_seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    generations: int = Field(default=1, ge=1, le=1000)
+    view: str = "static"
+    width: int = Field(default=640, ge=16, le=8192)
+    height: int = Field(default=352, ge=16, le=8192)
+    env_kwargs: dict[str, JsonValue] = Field(default_factory=dict)
+    grid: Literal["candidate", "reference"] = "candidate"
+    tolerance: float | None = Field(default=None, gt=0)
+    crf: int = Field(default=18, ge=0, le=51)
+
+
 class Measurement(Card):
     """One number of one case.
 
@@ -82,6 +114,7 @@ class CaseRecord(Card):
     Attributes:
         scene_seed, generation: which.
         case_id: name of the case.
+        model: the candidate's card.
         reference_sha256: of the reference's states, contacts and actions.
         shape: the reference's trajectory shape ("none" where the scene has no chain).
         candidate_shape: the candidate's, by its own events; None where they are not known.
@@ -99,6 +132,7 @@ class CaseRecord(Card):
     scene_seed: int
     generation: int
     case_id: str
+    model: dict[str, JsonValue]
     reference_sha256: str
     shape: str
     candidate_shape: str | None

@@ -1,0 +1,132 @@
+"""The table for a paper: booktabs, with "not separable" marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wmeval.errors import UserError
+from wmeval.eval import statistics
+from wmeval.eval.metrics.table import METRICS
+from wmeval.eval.results import PairResults, Row
+from wmeval.eval.wording import main_rows, number
+
+
+def latex(results: Sequence[PairResults]) -> str:
+    """A booktabs table of one or several candidates on the SAME references.
+
+    The best value of a line is bold where every other candidate can be told apart from it; values
+    that cannot be told apart from the best carry a dagger: "not separable".
+
+    Raises:
+        UserError: nothing to show, or results on different references.
+    """
+    if not results:
+        raise UserError("a table needs at least one results.json")
+    first = results[0]
+    for other in results[1:]:
+        if other.suite_sha256 != first.suite_sha256:
+            raise UserError(
+                f"{other.candidate!r} was compared with other references than {first.candidate!r} "
+                f"({other.suite_sha256[:12]} and {first.suite_sha256[:12]}): one table holds one "
+                "set; run both on the same plan and scene seeds"
+            )
+    keys = dict.fromkeys(r.key for one in results for r in main_rows(one) if r.status == "measured")
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{tabular}{ll" + "r" * len(results) + "}",
+        r"\toprule",
+        " & ".join(["Metric", "Source", *(_tex(one.candidate) for one in results)]) + r" \\",
+        r"\midrule",
+    ]
+    dimension = ""
+    for key in keys:
+        rows = [find(one, key) for one in results]
+        known = next(r for r in rows if r is not None and r.status == "measured")
+        if dimension and known.dimension != dimension:
+            lines.append(r"\addlinespace")
+        dimension = known.dimension
+        arrow = {"lower": r" $\downarrow$", "higher": r" $\uparrow$", "none": ""}[known.direction]
+        unit = "" if known.unit == "1" else f" ({_tex(known.unit)})"
+        cells = _tex_cells(rows)
+        lines.append(" & ".join([_tex(known.title) + unit + arrow, known.source, *cells]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    scenes, generations = len(first.config["scene_seeds"]), first.config["generations"]  # type: ignore[arg-type]
+    lines += [
+        f"% {_plain(first.config['env_id'])}, plan {_plain(first.config['plan'])}, "
+        f"{scenes} scene seeds, {generations} generations; {first.note}",
+        f"% references {first.suite_sha256}",
+        "% mean over scenes, +- sample standard deviation over generations (N/A with one)",
+        r"% $^\dagger$: not separable from the best of its line; --: not measured, not run or "
+        "ineligible",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def find(results: PairResults, key: tuple[str, str, str]) -> Row | None:
+    """A candidate's row by key; None where it has none."""
+    return next((r for r in results.rows if r.key == key), None)
+
+
+def best_and_tied(rows: Sequence[Row | None]) -> tuple[Row | None, set[int]]:
+    """The best measured row of a line, and the ids of those not separable from it.
+
+    None where fewer than two candidates are measured or no direction is better.
+    """
+    measured = [r for r in rows if r is not None and r.value is not None]
+    if len(measured) < 2 or measured[0].direction == "none":
+        return None, set()
+    pick = min if measured[0].direction == "lower" else max
+    best = pick(measured, key=lambda r: r.value or 0.0)
+    return best, {id(r) for r in measured if r is not best and not separable(best, r)}
+
+
+def _tex_cells(rows: Sequence[Row | None]) -> list[str]:
+    best, tied = best_and_tied(rows)
+    out = []
+    for row in rows:
+        if row is None or row.value is None:
+            out.append("--")
+            continue
+        text = number(row.value)
+        if row.std is not None:
+            text += rf" \pm {number(row.std)}"
+        if row is best and not tied:
+            text = rf"\mathbf{{{text}}}"
+        mark = r"^{\dagger}" if id(row) in tied else ""
+        out.append(f"${text}{mark}$")
+    return out
+
+
+def separable(a: Row, b: Row) -> bool:
+    """Whether two candidates are told apart by one line of the table.
+
+    Proportions by Fisher's exact test over all cases, everything else by `statistics.compare`.
+    """
+    left, right = _samples(a), _samples(b)
+    if METRICS[a.metric].aggregate == "proportion":
+        counts = [
+            (sum(v > 50 for v in values), len(values))
+            for values in ([v for vs in s.values() for v in vs] for s in (left, right))
+        ]
+        return statistics.fisher(*counts[0], *counts[1]) < statistics.ALPHA
+    return statistics.compare(left, right).separable
+
+
+def _samples(row: Row) -> dict[int, list[float]]:
+    return {
+        int(s): [math.nan if v is None else v for v in values] for s, values in row.samples.items()
+    }
+
+
+_TEX = {"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&", "#": r"\#", "$": r"\$",
+        "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(c, c) for c in text)
+
+
+def _plain(value: Any) -> str:
+    return str(value).replace("\n", " ")
