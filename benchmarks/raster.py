@@ -25,7 +25,7 @@ import numpy as np
 
 SIZES = ((320, 180), (640, 352), (1280, 704))
 MOVING = 13
-CAMERA = dict(position=(0.0, -11.0, 6.5), target=(0.0, -0.5, 0.3), fov_y=45.0)
+EYE, TARGET, FOV_Y_DEG = (0.0, -11.0, 6.5), (0.0, -0.5, 0.3), 45.0
 SUN = (0.4, 0.45, -0.8)
 
 
@@ -102,8 +102,8 @@ def _scene(chrome: bool) -> Any:
     norm = math.sqrt(sum(c * c for c in SUN))
     return s.Scene(
         name="bench", bodies=tuple(bodies), materials=tuple(materials),
-        cameras=(s.Camera(name="c", position=CAMERA["position"], target=CAMERA["target"],
-                          fov_y_deg=CAMERA["fov_y"]),),
+        cameras=(s.Camera(name="c", position=EYE, target=TARGET,
+                          fov_y_deg=FOV_Y_DEG),),
         sun=s.Sun(direction=(SUN[0] / norm, SUN[1] / norm, SUN[2] / norm)),
     )  # fmt: skip
 
@@ -134,7 +134,8 @@ def _raster(frames: int) -> dict[str, Any]:
             for width, height in SIZES:
                 name = f"{'chrome_' if chrome else ''}{key}_{width}x{height}"
                 out[name] = median_ms(
-                    lambda i, r=renderer, w=width, h=height: r.draw(states[i], w, h, layers), frames
+                    lambda i, r=renderer, s=states, w=width, h=height: r.draw(s[i], w, h, layers),
+                    frames,
                 )
             out["driver"] = renderer.driver
             renderer.close()
@@ -189,11 +190,11 @@ def _mujoco(frames: int) -> dict[str, Any]:
             body.add_freejoint()
         padded = [*size, *([0.0] * (3 - len(size)))]
         body.add_geom(type=kinds[kind], size=padded, material=f"c{color}")
-    pose = look_at(np.array(CAMERA["position"]), np.array(CAMERA["target"]))
+    pose = look_at(np.array(EYE), np.array(TARGET))
     rotation = pose[:3, :3] @ np.diag([1.0, -1.0, -1.0])  # OpenCV to OpenGL camera axes
     quat = np.zeros(4)
     mujoco.mju_mat2Quat(quat, rotation.ravel())
-    world.add_camera(name="c", pos=list(CAMERA["position"]), quat=quat, fovy=CAMERA["fov_y"])
+    world.add_camera(name="c", pos=list(EYE), quat=quat, fovy=FOV_Y_DEG)
     model = spec.compile()
     for name, texels in pixels.items():
         texture = model.texture(name)

@@ -236,7 +236,9 @@ def wedge(length: float, width: float, height: float) -> MeshData:
     """Ramp that rises along +x: a right triangular prism, centred on its centre of mass.
 
     Args:
-        length, width, height: extent along x, y and z [m].
+        length: extent along x [m].
+        width: along y [m].
+        height: along z [m].
 
     Returns:
         A convex mesh; its lowest edge (x smallest) is the foot of the slope. The base lies at
@@ -258,6 +260,8 @@ def dome(radius: float, height: float, segments: int = 64, rings: int = 16) -> M
     Args:
         radius: of the base [m].
         height: of the cap [m], at most ``radius`` (then it is a half ball).
+        segments: facets around.
+        rings: facets from the rim to the top.
 
     Raises:
         UserError: height above radius.
@@ -339,7 +343,7 @@ def _rest(mesh: MeshData) -> tuple[NDArray[np.uint32], NDArray[np.float32], NDAr
     return mesh.triangles, mesh.normals, mesh.uv
 
 
-def _with_uv(mesh: MeshData, uv: NDArray[np.floating]) -> MeshData:
+def _with_uv(mesh: MeshData, uv: Array | NDArray[np.float32]) -> MeshData:
     return MeshData(
         mesh.vertices, mesh.triangles, mesh.normals, np.ascontiguousarray(uv, np.float32)
     )

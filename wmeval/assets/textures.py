@@ -61,7 +61,7 @@ def periodic_field(
 
 
 def _cells(size: int, count: int, rng: Rng, *, jitter: float = 0.9) -> tuple[F4, NDArray[np.int64]]:
-    """Periodic cellular pattern: distance to the nearest of ``count``^2 seeds in cell widths, its id."""
+    """Periodic cells: distance to the nearest of ``count``^2 seeds (in cell widths), and its id."""
     u, v = _grid(size)
     x, y = u * count, v * count
     ix, iy = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
@@ -275,7 +275,7 @@ def brushed(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 
 @lru_cache(maxsize=8)
 def _on_sphere(size: int, seed: int) -> tuple[F4, F4, F4]:
-    """Directions (size, size, 3) of an equirectangular map; broad and fine seamless noise on them."""
+    """Directions (size, size, 3) of an equirectangular map; broad and fine noise on them."""
     u, v = _grid(size)
     longitude, latitude = 2 * np.pi * u, np.pi * (0.5 - v)
     direction = np.stack(
@@ -297,7 +297,7 @@ def _on_sphere(size: int, seed: int) -> tuple[F4, F4, F4]:
             total += np.cos(direction @ wave + start)
         return np.asarray(total / total.std(), np.float32)
 
-    return direction, waves(14, 3, 9), waves(30, 22, 70)
+    return direction, waves(14, 3, 9), waves(36, 30, 140)
 
 
 @_builder
@@ -323,7 +323,7 @@ def ball_panels(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     small = 1 - _step(0.008, 0.014, 1 + direction @ np.array([-0.8, 0.36, 0.48], np.float32))
     rgb = _mix(rgb, _flat(size, mark), np.clip(ring + dot + small, 0, 1).astype(np.float32))
     speck = _step(1.7, 2.3, fine)
-    return _shade(rgb, -0.5 * seam, 0.05 * broad, 0.045 * fine, -0.2 * speck)
+    return _shade(rgb, -0.5 * seam, 0.05 * broad, 0.05 * fine, -0.2 * speck)
 
 
 @_builder
@@ -371,7 +371,7 @@ def asphalt(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 # --- baking -------------------------------------------------------------------------------------
 
 
-def encode_srgb(linear: NDArray[np.floating]) -> NDArray[np.uint8]:
+def encode_srgb(linear: F4) -> NDArray[np.uint8]:
     """Linear [0, 1] to 8-bit sRGB (IEC 61966-2-1)."""
     x = np.clip(linear, 0, 1)
     encoded = np.where(x <= 0.0031308, 12.92 * x, 1.055 * x ** (1 / 2.4) - 0.055)

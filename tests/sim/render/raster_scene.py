@@ -57,9 +57,11 @@ def make_scene(*, chrome=True, glass=True) -> Scene:
 
     bodies = (
         body("floor", 1, Box(half_extents=(40, 40, 0.5)), "floor", (0, 0, -0.5), "static"),
-        body("ball", 2, Sphere(radius=0.5), "toy", (-1.0, 0.2, 0.5), quaternion_wxyz=_turn(1, 2, 3, 0.7)),
+        body("ball", 2, Sphere(radius=0.5), "toy", (-1.0, 0.2, 0.5),
+             quaternion_wxyz=_turn(1, 2, 3, 0.7)),
         body("small", 3, Sphere(radius=0.2), "toy", (0.2, -1.1, 0.2)),
-        body("block", 4, Box(half_extents=(0.4, 0.3, 0.35)), "block", (1.1, 0.9, 0.35), quaternion_wxyz=_turn(0, 0, 1, 0.5)),
+        body("block", 4, Box(half_extents=(0.4, 0.3, 0.35)), "block", (1.1, 0.9, 0.35),
+             quaternion_wxyz=_turn(0, 0, 1, 0.5)),
         body("mirror", 5, Sphere(radius=0.45), "chrome", (0.1, 0.9, 0.45)),
         body("bottle", 60000, Sphere(radius=0.35), "glass", (0.9, -0.5, 0.35)),
         body("pillar", 7, Cylinder(radius=0.2, height=1.0), "block", (-0.3, 2.2, 0.5), "static"),

@@ -13,10 +13,10 @@ from wmeval.sim.render import labels, make_renderer
 SCENE = make_scene()
 INSTANCE = labels.instances(SCENE)
 PAIRS = [
-    (dict(k=0), dict(k=1)),
-    (dict(k=2, fly=True), dict(k=3, fly=True)),
-    (dict(k=5, fly=True), dict(k=1, fly=True)),
-    (dict(k=4, camera=0), dict(k=4, camera=1)),
+    ({"k": 0}, {"k": 1}),
+    ({"k": 2, "fly": True}, {"k": 3, "fly": True}),
+    ({"k": 5, "fly": True}, {"k": 1, "fly": True}),
+    ({"k": 4, "camera": 0}, {"k": 4, "camera": 1}),
 ]
 IDS = ["still-camera", "moving-camera", "backwards", "two-cameras"]
 
@@ -58,7 +58,7 @@ def test_flow_equals_reprojection(pair):
     assert near.sum() > 30000
     assert np.abs(got[near] - expected[near]).max() < 1e-3
     rolling = near & (body == 1)
-    if pair[0] != dict(k=4, camera=0):
+    if pair[0] != {"k": 4, "camera": 0}:
         # Parts of a rolling ball move differently from one another.
         assert np.ptp(got[rolling], axis=0).max() > 1.0
 

@@ -64,9 +64,7 @@ def test_cached_pictures_are_bit_identical(monkeypatch):
     cached = make_renderer("raster", SCENE, MESHES, cached=True)
     plain = make_renderer("raster", SCENE, MESHES, cached=False)
     for state, width, height, layers in script():
-        equal(
-            cached.draw(state, width, height, layers), plain.draw(state, width, height, layers)
-        )
+        equal(cached.draw(state, width, height, layers), plain.draw(state, width, height, layers))
     cached.close()
     plain.close()
     # The test is about partial redraws: most of them must have been partial.

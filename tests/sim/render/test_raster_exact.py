@@ -216,7 +216,7 @@ def test_faults_of_the_caller_are_named(renderer):
     state = start_state(SCENE)
     with pytest.raises(UserError, match="rgb, depth"):
         renderer.draw(state, 64, 64, ("colour",))
-    with pytest.raises(UserError, match="labels.flow"):
+    with pytest.raises(UserError, match=r"labels\.flow"):
         renderer.draw(state, 64, 64, ("flow",))
     with pytest.raises(UserError, match="0x64"):
         renderer.draw(state, 0, 64, ("rgb",))

@@ -30,8 +30,9 @@ def corners(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, vi
     """
     local = _SIGNS[None] * (pieces.half[chosen] + pad)[:, None]
     turn = np.where(pieces.ball[chosen, None, None], view.axes.T, rotation[chosen])
-    turned = np.einsum("nij,nkj->nki", turn, local)
-    return np.asarray(turned + centre[chosen][:, None])
+    turned: F8 = np.einsum("nij,nkj->nki", turn, local)
+    moved: F8 = turned + centre[chosen][:, None]
+    return moved
 
 
 def outlines(points: F8, view: View) -> F8:

@@ -72,14 +72,15 @@ class Device:
             (n for n in ("libGL.so.1", "libOpenGL.so.0", "libEGL.so.1") if _loads(n)), "libEGL.so.1"
         )
         try:
-            self.ctx = moderngl.create_context(
+            make: Any = moderngl.create_context  # its hints know no back end
+            self.ctx = make(
                 standalone=True, backend="egl", require=450, libgl=gl_name, libegl="libEGL.so.1"
             )
         except Exception as error:
             raise UserError(f"no OpenGL 4.5 context through EGL ({error}): {_MEND}") from error
         info = self.ctx.info
         self.driver = f"{info['GL_RENDERER']}; {info['GL_VERSION']}"
-        self.ctx.gc_mode = None
+        self.ctx.gc_mode = None  # what is released is released at once
         address = egl.eglGetProcAddress
         address.restype, address.argtypes = ctypes.c_void_p, (ctypes.c_char_p,)
         self._calls = {}

@@ -138,7 +138,8 @@ def flow(
     Args:
         depth: (H, W) planar depth [m] at a.
         ids: (H, W) at a.
-        a, b: the two instants, in any order of time.
+        a: the instant of the pictures.
+        b: the other one, before or after.
         instance: (B,) label of every body (`instances`).
         sky: "rotation": moves with the camera's turning (exact for a thing at infinity); "nan".
 
@@ -236,7 +237,7 @@ class Tracks:
 
 
 def tracks(
-    queries: NDArray[np.floating],
+    queries: F8,
     query_frame: int,
     states: Sequence[RenderState],
     depth: Sequence[F4] | NDArray[np.float32],
@@ -252,7 +253,8 @@ def tracks(
             one at that pixel's centre, so queries at pixel centres are exact.
         query_frame: index into ``states``.
         states: T instants.
-        depth, ids: T pictures (H, W).
+        depth: T pictures (H, W) [m].
+        ids: T pictures (H, W).
         instance: (B,) label of every body.
         tolerance: relative depth difference up to which a point counts as seen.
 
@@ -341,7 +343,8 @@ def amodal_mask(
         state: the instant.
         body: index into the scene's bodies.
         instance: (B,) label of every body.
-        width, height: [px].
+        width: of the picture [px].
+        height: of the picture [px].
 
     Returns:
         bool; glass counts. All False for a body that is not in the world at that instant.

@@ -189,13 +189,12 @@ class Passes:
         return thing
 
     def release(self) -> None:
+        """Free everything but the programs, which belong to the process."""
         for thing in reversed(self._held):
             thing.release()
-        for targets in self._sizes.values():
-            for name in targets.depth_names:
-                self.device.delete_texture(name)
+        for key in list(self._sizes):
+            self._drop_targets(key)
         self._held.clear()
-        self._sizes.clear()
         self._cubes.clear()
 
     # --- programs and targets ---
@@ -279,11 +278,13 @@ class Passes:
 
     @property
     def shadow_ids(self) -> Any:
+        """The finer shadow map that holds ids; made on first use."""
         if self._shadow_ids is None:
             self._shadow_ids = self._shadow_target(2 * self.shadow_size, ids=True)
         return self._shadow_ids
 
     def targets(self, width: int, height: int) -> Targets:
+        """Pictures of a size; the last four sizes are kept."""
         key = (width, height)
         if key not in self._sizes:
             if len(self._sizes) >= 4:
@@ -333,6 +334,7 @@ class Passes:
     # --- data of one drawing ---
 
     def write_pieces(self, instant: Instant) -> None:
+        """Where the pieces are."""
         record = self.pieces.record.copy()
         matrix = np.empty((len(record), 3, 4))
         matrix[:, :, :3] = instant.rotation * self.pieces.scale[:, None, None]
@@ -343,12 +345,14 @@ class Passes:
         self.records.bind_to_storage_buffer(1)
 
     def write_frames(self, frames: list[F4]) -> None:
+        """`Frame` blocks of the views to come."""
         data = np.stack(frames).tobytes()
         if self.frames.size < len(data):
             self.frames.orphan(len(data))
         self.frames.write(data)
 
     def use_frame(self, index: int) -> None:
+        """Draw through the view of one of them."""
         self.frames.bind_to_uniform_block(0, offset=index * FRAME_BYTES, size=FRAME_BYTES)
 
     def _draw_meshes(self, array: Any, chosen: I8, slots: I8) -> None:

@@ -87,9 +87,9 @@ class Pieces:
 
     def world(self, state: RenderState) -> tuple[F8, F8]:
         """Rotations (P, 3, 3) and positions (P, 3) [m] in the world."""
-        turn = conventions.quaternion_to_matrix(state.quaternion_wxyz)[self.body]
+        turn: F8 = conventions.quaternion_to_matrix(state.quaternion_wxyz)[self.body]
         centre = np.einsum("pij,pj->pi", turn, self.position) + state.position[self.body]
-        return turn @ self.rotation, centre
+        return np.asarray(turn @ self.rotation), np.asarray(centre)
 
     @cached_property
     def scale(self) -> F8:
@@ -98,7 +98,7 @@ class Pieces:
 
 
 def _half_extents(mesh: MeshData) -> F8:
-    return np.abs(mesh.vertices.astype(np.float64)).max(axis=0)
+    return np.asarray(np.abs(mesh.vertices.astype(np.float64)).max(axis=0))
 
 
 def _kind(material: Material) -> int:
@@ -156,10 +156,12 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
             rotation.append(conventions.quaternion_to_matrix(np.array(visual.quaternion_wxyz)))
             half.append(size)
             record.append(
-                [layer, repeat_u, repeat_v, look.roughness]
-                + [0.08 * look.specular, look.mirror, look.opacity, look.ior]
-                + [body.instance, radius if ball else 0.0, len(rows), 0.0]
-                + [*size, 0.0 if ball else DARKENS_M]
+                (
+                    (layer, repeat_u, repeat_v, look.roughness),
+                    (0.08 * look.specular, look.mirror, look.opacity, look.ior),
+                    (body.instance, radius if ball else 0.0, len(rows), 0.0),
+                    (*size, 0.0 if ball else DARKENS_M),
+                )
             )
     count = len(rows)
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
@@ -213,7 +215,7 @@ def start_state(scene: Scene, camera: int = 0) -> RenderState:
 
 def extents(pieces: Pieces, rotation: F8) -> F8:
     """Half extents (P, 3) [m] of the pieces' axis-aligned boxes in the world."""
-    return np.einsum("pij,pj->pi", np.abs(rotation), pieces.half)
+    return np.asarray(np.einsum("pij,pj->pi", np.abs(rotation), pieces.half))
 
 
 def _floor(scene: Scene, pieces: Pieces) -> int:

@@ -140,7 +140,8 @@ class RasterRenderer:
 
         Args:
             state: poses of the scene's bodies, camera and sun.
-            width, height: picture size [px], 1..8192.
+            width: of the picture [px], 1..8192.
+            height: of the picture [px], 1..8192.
             layers: of rgb, depth, ids, glass_ids, normals, shadow_ids.
 
         Returns:
@@ -366,7 +367,8 @@ class RasterRenderer:
         """Rectangles outside of which the two pictures are the same, bit for bit.
 
         Args:
-            before, now: instants with the same camera and sun.
+            before: the instant of the last picture.
+            now: an instant with the same camera and sun.
             light: shadows, darkened ground and reflections count, too.
         """
         pieces, camera = self._pieces, now.camera
