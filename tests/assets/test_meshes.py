@@ -85,7 +85,7 @@ def test_sphere_is_inscribed(segments):
     assert np.linalg.norm(mesh.vertices, axis=1) == pytest.approx(1, abs=1e-6)
     assert np.abs(mesh.normals - mesh.vertices).max() < 1e-6
     volume, _ = volume_and_centre(mesh)
-    assert volume == pytest.approx(4 / 3 * math.pi, rel=12 / segments**2)
+    assert volume == pytest.approx(4 / 3 * math.pi, rel=17 / segments**2)
     assert mesh.uv.min() == 0
     assert mesh.uv.max() == 1
 
