@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
 
+from wmeval.errors import UserError
+
 
 def exact(value: int | str | float | Rational) -> Fraction:
     """Exact fraction of a time or a rate.
@@ -20,12 +22,12 @@ def exact(value: int | str | float | Rational) -> Fraction:
     read as the decimal that it prints as, so that 0.2 means 1/5.
 
     Raises:
-        ValueError: not a finite number.
+        UserError: not a finite number.
     """
     try:
         return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError) as error:
-        raise ValueError(
+        raise UserError(
             f"{value!r} is not an exact number: give an integer, a decimal or 'a/b'"
         ) from error
 
@@ -52,9 +54,9 @@ class SceneClock:
 
     def __post_init__(self) -> None:
         if self.dt <= 0 or self.control_period <= 0:
-            raise ValueError(f"dt {self.dt} and control period {self.control_period} must be > 0")
+            raise UserError(f"dt {self.dt} and control period {self.control_period} must be > 0")
         if (self.control_period / self.dt).denominator != 1:
-            raise ValueError(
+            raise UserError(
                 f"dt = {self.dt} s does not divide the control period {self.control_period} s: "
                 "choose dt = control period / n with a whole n"
             )
@@ -80,7 +82,7 @@ class SceneClock:
         """
         count = duration / self.dt
         if count.denominator != 1:
-            raise ValueError(f"dt = {self.dt} s does not divide {duration} s")
+            raise UserError(f"dt = {self.dt} s does not divide {duration} s")
         return int(count)
 
     def actions_in(self, duration: Fraction) -> int:
@@ -104,7 +106,7 @@ class CandidateClock:
 
     def __post_init__(self) -> None:
         if self.fps <= 0 or self.frames_per_action < 1 or self.chunk < 1:
-            raise ValueError(
+            raise UserError(
                 f"a candidate needs fps > 0, frames_per_action >= 1 and chunk >= 1; got {self}"
             )
 

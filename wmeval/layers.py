@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.errors import UserError
+
 TimeRule = Literal["never", "nearest", "linear"]
 
 
@@ -71,10 +73,10 @@ def layers_of(names: str | tuple[str, ...] | list[str]) -> tuple[Layer, ...]:
     """Rows of layers by name ("rgb,depth" or a sequence).
 
     Raises:
-        ValueError: an unknown layer, naming the known ones.
+        UserError: an unknown layer, naming the known ones.
     """
     wanted = [n for n in names.split(",") if n] if isinstance(names, str) else list(names)
     unknown = [n for n in wanted if n not in LAYERS]
     if unknown:
-        raise ValueError(f"unknown layer {unknown[0]!r}: choose from {', '.join(LAYERS)}")
+        raise UserError(f"unknown layer {unknown[0]!r}: choose from {', '.join(LAYERS)}")
     return tuple(LAYERS[n] for n in dict.fromkeys(wanted))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue, model_validator
 
 from wmeval.clock import exact
+from wmeval.errors import UserError
 from wmeval.scene import Card
 
 Seconds = str | int | float
@@ -80,7 +81,7 @@ class ActionPlan(Card):
         for segment in self.segments:
             unknown = set(segment.values) - set(channels)
             if unknown:
-                raise ValueError(
+                raise UserError(
                     f"plan {self.name!r} sets {sorted(unknown)[0]!r}; "
                     f"{self.scene} has the channels {', '.join(channels)}"
                 )

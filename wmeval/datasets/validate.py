@@ -134,10 +134,12 @@ def _yaml(path: Path) -> list[str]:
     import yaml
 
     try:
-        yaml.safe_load(path.read_bytes())
+        document = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         first = str(error).splitlines()[0]
         return [f"{path}: no YAML ({first}); make it again."]
+    if not isinstance(document, dict):
+        return [f"{path}: no mapping of settings; make it again."]
     return []
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 from wmeval.errors import UserError
 
@@ -121,6 +122,27 @@ def environment_class(env_id: str) -> type[WorldEnv]:
     module, name = environment_row(env_id).entry_point.split(":")
     cls: type[WorldEnv] = getattr(import_module(module), name)
     return cls
+
+
+def make_environment(env_id: str, **kwargs: Any) -> WorldEnv:
+    """An environment with constructor arguments that may be wrong.
+
+    Raises:
+        UserError: no such environment, or an argument that it does not take; names the known ones.
+    """
+    cls = environment_class(env_id)
+    known = {
+        name
+        for base in cls.__mro__
+        for name, p in signature(base).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    }
+    unknown = sorted(set(kwargs) - known)
+    if unknown:
+        raise UserError(
+            f"{cls.ID}: no argument {unknown[0]!r}: choose from {', '.join(sorted(known))}"
+        )
+    return cls(**kwargs)
 
 
 def register_all() -> None:

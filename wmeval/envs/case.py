@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue, field_validator
 
 from wmeval.conventions import intrinsics
-from wmeval.envs import environment_class, environment_row, short_name
+from wmeval.envs import environment_row, make_environment, short_name
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.model import Context, ModelSpec
 from wmeval.errors import UserError
@@ -89,10 +89,7 @@ class Case(Card):
         """The environment, not yet reset."""
         size = {"width": self.width, "height": self.height}
         kwargs: dict[str, Any] = {**size, **self.env_kwargs}
-        try:
-            return environment_class(self.env_id)(**kwargs)
-        except TypeError as error:
-            raise UserError(f"{self.env_id}: {error}") from error
+        return make_environment(self.env_id, **kwargs)
 
     def reset(self, env: WorldEnv) -> None:
         """Reset an environment that `make` made to the case's state 0."""

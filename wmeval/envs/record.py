@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wmeval.clock import CandidateClock, exact
 from wmeval.conventions import intrinsics
 from wmeval.datasets.rollout import Frames, Rollout
-from wmeval.envs import environment_class
+from wmeval.envs import make_environment
 from wmeval.envs.base import Time, WorldEnv, rendered_layers
 from wmeval.envs.policies import PlanPolicy, Policy, RandomPolicy, ReplayPolicy, Task
 from wmeval.errors import UserError
@@ -133,7 +133,7 @@ def remake(metadata: Mapping[str, Any], *, actions: NDArray[Any] | None = None) 
         policy, plan = ReplayPolicy(actions), None
     elif plan is None:
         policy = _policy_again(metadata.get("policy", {}))
-    env = environment_class(metadata["env_id"])(**metadata["env_kwargs"])
+    env = make_environment(metadata["env_id"], **metadata["env_kwargs"])
     try:
         return record(
             env,

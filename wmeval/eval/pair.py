@@ -130,8 +130,13 @@ def _resolved(config: PairConfig) -> PairConfig:
 
     row = environment_row(config.env_id)
     load_plan(row.id, config.plan)
-    parse_candidate(config.candidate)
-    return config.model_copy(update={"env_id": row.id})
+    job = config.model_copy(update={"env_id": row.id})
+    candidate = parse_candidate(job.candidate)
+    case = case_of(job, job.scene_seeds[0])
+    # What can be refused is refused here, before a folder is touched.
+    with case.open():
+        candidate(case).close()
+    return job
 
 
 def _folders(jobs: Sequence[PairConfig], out: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from wmeval.datasets.checksums import write_checksums
 from wmeval.datasets.rollout import Rollout, write_hdf5
 from wmeval.datasets.validate import validate
 from wmeval.datasets.video import write_mp4
-from wmeval.envs import environment_class, environment_row
+from wmeval.envs import environment_row, make_environment
 from wmeval.envs.plans import load_plan
 from wmeval.envs.record import record
 from wmeval.errors import UserError
@@ -150,7 +150,8 @@ def make_rollout_folder(
     row = environment_row(config.env_id)
     kept = tuple(layer.name for layer in layers_of(config.layers))
     plan = load_plan(row.id, config.plan)
-    env = environment_class(row.id)(
+    env = make_environment(
+        row.id,
         engine=config.engine,
         width=config.width,
         height=config.height,

@@ -22,7 +22,7 @@ from wmeval.datasets import sets, zarr_store
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import Rollout, read, write_hdf5, write_zarr
 from wmeval.datasets.video import write_mp4
-from wmeval.envs import environment_class, environment_row
+from wmeval.envs import environment_row, make_environment
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.case import refuse_evaluation
 from wmeval.envs.plans import load_plan, plans_of
@@ -365,7 +365,7 @@ def _environment(job: Mapping[str, Any]) -> WorldEnv:
         _close_environments()
         kwargs = {"width": job["width"], "height": job["height"], **job["env_kwargs"]}
         try:
-            _environments[key] = environment_class(job["env_id"])(**kwargs)
+            _environments[key] = make_environment(job["env_id"], **kwargs)
         except TypeError as error:
             raise UserError(f"{job['env_id']}: {error}") from error
     return _environments[key]
