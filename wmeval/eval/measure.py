@@ -360,12 +360,18 @@ def _chain(truth: Truth, estimate: Estimate, tolerance: float | None) -> list[Me
         reason = estimate.missing.get("events", "no events")
         return _absent(_CHAIN, "chain", estimate.source, reason)
     story = causality.Story.of
+    end = float(truth.times[-1])
+    reference = story(truth.events, truth.roles, until=end)
+    # A stage that the reference completes after the last shared frame is not asked about.
+    asked = causality.completed(truth.shape, story(truth.events, truth.roles), reference)
     answers = causality.answers(
         truth.shape,
-        story(truth.events, truth.roles),
-        story(estimate.events, truth.roles),
+        reference,
+        story(estimate.events, truth.roles, until=end),
         tolerance=tolerance,
+        asked=asked,
     )
+    after = len(causality.SHAPE_CHAINS[truth.shape]) - len(asked)
     score = causality.walk(answers)
     # A list, so that the order of the stages outlives sorted keys.
     marks = [[a.stage, a.seen, a.caused] for a in answers]
@@ -383,6 +389,7 @@ def _chain(truth: Truth, estimate: Estimate, tolerance: float | None) -> list[Me
         _number(
             name, "chain", estimate.source, value, n=score.stages, shape=truth.shape,
             stages_seen_caused=marks, weighted_full=score.weighted_full,
+            stages_after_end=after,
         )
         for name, value in values.items()
     ]  # fmt: skip

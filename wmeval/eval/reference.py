@@ -152,8 +152,8 @@ class Reference:
     def key(job: PairConfig, case: Any, spec: Any) -> str:
         """Equal for candidates that can share a reference: same case, clock, picture, settings."""
         clock = spec.clock
-        parts = (case.case_id, clock, spec.width, spec.height, job.grid, job.tolerance, job.crf)
-        return repr(parts)
+        picture = (spec.width, spec.height, spec.max_frames)
+        return repr((case.case_id, clock, picture, job.grid, job.tolerance, job.crf))
 
     def at(self, out: Path) -> Reference:
         """The same reference for another run's folder, its files copied there."""

@@ -39,8 +39,9 @@ class Story:
     roles: Mapping[str, str]
 
     @classmethod
-    def of(cls, events: Events, roles: Mapping[str, str]) -> Story:
-        """From events; kinds other than contacts and falls are left aside."""
+    def of(cls, events: Events, roles: Mapping[str, str], *, until: float = math.inf) -> Story:
+        """From the events up to a time [s]; kinds other than contacts and falls are left aside."""
+        events = tuple(e for e in events if e.time <= until)
         contacts = sorted((e.time, e.body_a, e.body_b) for e in events if e.kind == CONTACT)
         falls: dict[str, float] = {}
         for e in events:
@@ -240,7 +241,12 @@ class Answer:
 
 
 def answers(
-    shape: str, reference: Story, candidate: Story, *, tolerance: float | None = None
+    shape: str,
+    reference: Story,
+    candidate: Story,
+    *,
+    tolerance: float | None = None,
+    asked: Sequence[str] | None = None,
 ) -> tuple[Answer, ...]:
     """Answer the questions of a reference's chain from a candidate's events.
 
@@ -250,9 +256,12 @@ def answers(
         candidate: the candidate's story.
         tolerance: windowing. None looks at the candidate's whole clip, as the paper does; a number
             [s] is the strict option: a stage whose onset is further off is neither seen nor caused.
+        asked: stages to ask about; None: all of the chain.
     """
     out = []
     for name in SHAPE_CHAINS.get(shape, ()):
+        if asked is not None and name not in asked:
+            continue
         stage = STAGES[name]
         there, here = stage.onset(reference), stage.onset(candidate)
         seen, caused = stage.seen(reference, candidate), stage.caused(reference, candidate)
@@ -268,6 +277,24 @@ def answers(
                 math.nan if here is None else here,
             )
         )
+    return tuple(out)
+
+
+def completed(shape: str, whole: Story, cut: Story) -> tuple[str, ...]:
+    """Stages that a reference completes before its record is cut: the chain's right beginning.
+
+    A clip that ends early is only asked about these.
+
+    Args:
+        shape: of the whole reference.
+        whole: all of its story.
+        cut: its story up to the last shared frame.
+    """
+    out: list[str] = []
+    for answer in answers(shape, whole, cut):
+        if not (answer.seen and answer.caused):
+            break
+        out.append(answer.stage)
     return tuple(out)
 
 
