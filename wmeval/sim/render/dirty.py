@@ -17,7 +17,7 @@ Rect = tuple[int, int, int, int]
 """x0, y0, x1, y1 [px]; the ends are exclusive."""
 
 MARGIN_PX = 2
-RECT_COST_PX = 6000
+RECT_COST_PX = 3000
 """Cost of one more rectangle, in pixels."""
 
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
@@ -30,9 +30,8 @@ def corners(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, vi
     """
     local = _SIGNS[None] * (pieces.half[chosen] + pad)[:, None]
     turn = np.where(pieces.ball[chosen, None, None], view.axes.T, rotation[chosen])
-    turned: F8 = np.einsum("nij,nkj->nki", turn, local)
-    moved: F8 = turned + centre[chosen][:, None]
-    return moved
+    turned = np.einsum("nij,nkj->nki", turn, local) + centre[chosen][:, None]
+    return np.asarray(turned)
 
 
 def outlines(points: F8, view: View) -> F8:
@@ -122,6 +121,41 @@ def _overlap(a: Rect, b: Rect) -> int:
     w = min(a[2], b[2]) - max(a[0], b[0])
     h = min(a[3], b[3]) - max(a[1], b[1])
     return w * h if w > 0 and h > 0 else 0
+
+
+def intersection(a: Rect, b: Rect) -> Rect | None:
+    """What two rectangles share."""
+    out = (max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3]))
+    return out if out[2] > out[0] and out[3] > out[1] else None
+
+
+def outside(a: Rect, b: Rect) -> list[Rect]:
+    """The part of ``a`` that is not in ``b``, as up to four rectangles."""
+    both = intersection(a, b)
+    if both is None:
+        return [a]
+    x0, y0, x1, y1 = both
+    parts = [(a[0], a[1], a[2], y0), (a[0], y1, a[2], a[3])]
+    parts += [(a[0], y0, x0, y1), (x1, y0, a[2], y1)]
+    return [p for p in parts if p[2] > p[0] and p[3] > p[1]]
+
+
+def seen_part(polygon: F8, view: View) -> Rect:
+    """Rectangle around what a view shows of a convex polygon (K, 3) [m]; empty if nothing."""
+    depth = (polygon - view.eye) @ view.axes[2] - view.near
+    kept = []
+    for i in range(len(polygon)):
+        a, b = depth[i - 1], depth[i]
+        if (a > 0) != (b > 0):
+            kept.append(polygon[i - 1] + (polygon[i] - polygon[i - 1]) * (a / (a - b)))
+        if b > 0:
+            kept.append(polygon[i])
+    if not kept:
+        return (0, 0, 0, 0)
+    # A hair in front of the near plane, where rounding cannot put them behind it.
+    points = np.array(kept) + view.axes[2] * (1e-6 * view.near)
+    rects = to_rects(outlines(points[None], view), view)
+    return rects[0] if rects else (0, 0, 0, 0)
 
 
 def merge(rects: list[Rect]) -> list[Rect]:

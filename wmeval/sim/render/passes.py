@@ -19,7 +19,7 @@ from wmeval.errors import UserError
 from wmeval.scene import Scene, Texture
 from wmeval.sim.render import gl
 from wmeval.sim.render.clouds import cloud_layer
-from wmeval.sim.render.dirty import Rect, touching
+from wmeval.sim.render.dirty import Rect, intersection, outside, touching
 from wmeval.sim.render.pieces import GLASS, OPAQUE, RECORD, Pieces, SunView, View, cube_views
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "ball_glossy": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ()),
     "mesh_matte": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE",)),
     "ball_matte": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("MATTE",)),
+    # The floor where neither a shadow nor a body's darkness can reach it.
+    "mesh_glossy_plain": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("PLAIN",)),
+    "mesh_matte_plain": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE", "PLAIN")),
     "mesh_cube": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("CUBE",)),
     "ball_cube": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("CUBE",)),
     "mesh_mirror": ("mesh", "surface.vert", (*_MESH, "mirror.frag"), ()),
@@ -86,7 +89,19 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """One state laid out for drawing."""
+    """One state laid out for drawing.
+
+    Attributes:
+        camera: view of the picture.
+        anchor: (3,) [m] world point that the GPU's positions are relative to.
+        rotation: (P, 3, 3) of the pieces.
+        centre: (P, 3) of the pieces [m].
+        drawn: (P,) pieces that are in the world.
+        sun: its view.
+        sun_color: (3,) linear.
+        sky_rows: rows from the top in which sky may show.
+        shaded: part of the picture in which the floor may be shaded by anything.
+    """
 
     camera: View
     anchor: F8
@@ -96,6 +111,7 @@ class Instant:
     sun: SunView
     sun_color: F8
     sky_rows: int
+    shaded: Rect
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +199,7 @@ class Passes:
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
         self._programs: dict[str, _Program] = {}
+        self._work: dict[str, NDArray[np.int16]] = {}
 
     def _keep(self, thing: Any) -> Any:
         self._held.append(thing)
@@ -528,14 +545,11 @@ class Passes:
             opaque = np.flatnonzero(inside & (pieces.kind == OPAQUE))
             matte = pieces.record[opaque, 15] >= MATTE_ROUGHNESS
             floor = opaque == pieces.floor
-            # The floor last: what stands on it has filled the depth by then.
-            for kind, which in (
-                ("glossy", ~matte & ~floor),
-                ("matte", matte & ~floor),
-                ("glossy", ~matte & floor),
-                ("matte", matte & floor),
-            ):
+            for kind, which in (("glossy", ~matte & ~floor), ("matte", matte & ~floor)):
                 self._draw_surfaces(kind, instant, instant.camera, opaque[which], error_px=0.25)
+            # The floor last: what stands on it has filled the depth by then.
+            if floor.any():
+                self._draw_floor("matte" if matte[floor][0] else "glossy", instant, rect)
             for piece, cube in zip(mirrors, cubes, strict=True):
                 if inside[piece]:
                     self._draw_mirror(instant, piece, cube)
@@ -552,10 +566,25 @@ class Passes:
                     self._draw_surfaces("glass", instant, instant.camera, chosen, error_px=0.25)
                 many.depth_mask = True
                 ctx.disable(ctx.BLEND)
+        many.scissor = None
+        many.use()  # the blits below are not to be cut by the last scissor
+        for rect in scope.rects:
+            # All at the end: each change of the target makes the driver finish what it has.
             self.device.glBlitNamedFramebuffer(
                 many.glo, targets.color.glo, *rect, *rect, gl.COLOR_BUFFER_BIT, gl.NEAREST
             )
-        many.scissor = None
+
+    def _draw_floor(self, kind: str, instant: Instant, rect: Rect) -> None:
+        """The floor: with shadows in the part of the picture that shows their window only."""
+        chosen = np.array([self.pieces.floor])
+        parts = [(part, f"{kind}_plain") for part in outside(rect, instant.shaded)]
+        both = intersection(rect, instant.shaded)
+        if both:
+            parts.append((both, kind))
+        for part, program in parts:
+            self.ctx.scissor = _scissor(part)
+            self._draw_surfaces(program, instant, instant.camera, chosen, error_px=0.25)
+        self.ctx.scissor = _scissor(rect)
 
     def _draw_mirror(self, instant: Instant, piece: int, cube: Cube) -> None:
         cube.texture.use(3)
@@ -611,12 +640,12 @@ class Passes:
         h, w = rect[3] - rect[1], rect[2] - rect[0]
         out: dict[str, NDArray[Any]] = {}
         if "ids" in layers or "normals" in layers:
-            code = np.empty((h, w, 4), np.int16)
+            code = self._scratch("code", (h, w, 4))
             targets.label.read_into(code, viewport=_scissor(rect), components=4, dtype="i2")
             if "ids" in layers:
                 out["ids"] = code[..., 3].view(np.uint16).copy()
             if "normals" in layers:
-                packed = np.empty((h, w, 3), np.int16)
+                packed = self._scratch("packed", (h, w, 3))
                 cv2.mixChannels([code], [packed], [0, 0, 1, 1, 2, 2])
                 out["normals"] = np.multiply(packed, np.float32(1 / 32767), dtype=np.float32)
         if "depth" in layers:
@@ -627,6 +656,14 @@ class Passes:
             with np.errstate(divide="ignore"):
                 out["depth"] = np.divide(np.float32(near), depth, out=depth)
         return out
+
+    def _scratch(self, name: str, shape: tuple[int, ...]) -> NDArray[np.int16]:
+        """A work array that is kept: fresh memory costs more than what is done with it."""
+        size = math.prod(shape)
+        held = self._work.get(name)
+        if held is None or held.size < size:
+            held = self._work[name] = np.empty(size, np.int16)
+        return held[:size].reshape(shape)
 
     def draw_shade_ids(self, targets: Targets) -> NDArray[np.uint16]:
         """Ids (H, W) of what keeps the sun off, from the labels just drawn."""

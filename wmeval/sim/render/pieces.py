@@ -27,10 +27,10 @@ LEVELS = 4
 ANCHOR_STEP = 64.0
 """Positions go to the GPU relative to a world point on this grid [m] (float32 keeps its digits)."""
 
-DARKENS_M = 0.45
+DARKENS_M = 0.3
 """How far [m] a box or mesh takes ambient light from its surroundings."""
 
-BALL_DARKENS = 2.5
+BALL_DARKENS = 1.9
 """How far a ball does, in radii (the fade in ``ground.frag``)."""
 
 RECORD = 28

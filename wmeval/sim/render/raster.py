@@ -45,6 +45,7 @@ from wmeval.sim.render.pieces import (
     MIRROR,
     OPAQUE,
     SunRegion,
+    SunView,
     View,
     camera_view,
     compile_pieces,
@@ -217,7 +218,32 @@ class RasterRenderer:
             sun,
             np.asarray(state.sun_color, np.float64),
             self._sky_rows(camera, rotation, centre, drawn),
+            self._shaded(camera, sun, centre),
         )
+
+    def _shaded(self, camera: View, sun: SunView, centre: F8) -> Rect:
+        """Part of the picture that shows the floor inside the shadow map's or ground map's window.
+
+        It follows from the camera and the sun alone.
+        """
+        k = self._pieces.floor
+        whole = (0, 0, camera.width, camera.height)
+        if k < 0 or sun.to_sun[2] < 0.05:
+            return whole
+        top = float(centre[k, 2] + self._pieces.half[k, 2])
+        axes = sun.rows[:2, :3] * sun.span**2  # the light's x and y, unit times span
+        middle = (0.5 - sun.rows[:2, 3]) @ (sun.rows[:2, :3] * sun.span**2)
+        light = []
+        for a, b in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)):
+            point = middle + a * axes[0] + b * axes[1]
+            light.append(point + sun.to_sun * ((top - point[2]) / sun.to_sun[2]))
+        (x0, y0), (x1, y1) = sun.ground_low, sun.ground_high
+        ground = np.array([[x0, y0, top], [x1, y0, top], [x1, y1, top], [x0, y1, top]])
+        a = dirty.seen_part(np.array(light), camera)
+        b = dirty.seen_part(ground, camera)
+        if a == (0, 0, 0, 0) or b == (0, 0, 0, 0):
+            return a if b == (0, 0, 0, 0) else b
+        return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
 
     def _sky_rows(self, camera: View, rotation: F8, centre: F8, drawn: Mask) -> int:
         """Rows from the top in which sky may show: below, the floor's top reaches both edges.

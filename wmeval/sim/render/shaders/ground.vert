@@ -6,7 +6,7 @@ flat out uint number;
 void main() {
     Piece o = pieces[in_piece];
     number = in_piece;
-    vec2 reach = vec2(o.label.y * 2.5);
+    vec2 reach = vec2(o.label.y * 1.9);
     if (o.label.y == 0.0)
         reach = vec2(dot(abs(o.row_x.xyz), o.half_size.xyz), dot(abs(o.row_y.xyz), o.half_size.xyz))
               + o.half_size.w;

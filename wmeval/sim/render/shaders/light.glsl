@@ -3,6 +3,9 @@ uniform sampler2DShadow shadow_map;
 uniform usampler2D shadow_mask;
 
 // Share of the sun seen from p; n is the surface normal, nl its cosine with the sun.
+#ifdef PLAIN
+float sun_visibility(vec3 p, vec3 n, float nl) { return 1.0; }
+#else
 float sun_visibility(vec3 p, vec3 n, float nl) {
     vec4 q = vec4(p, 1.0);
     vec3 s = vec3(dot(shadow_x, q), dot(shadow_y, q), dot(shadow_z, q) - shadow_info.z);
@@ -33,6 +36,7 @@ float sun_visibility(vec3 p, vec3 n, float nl) {
     // Exactly 1 where all samples are lit, so that it does not matter how close the coarse map is.
     return open ? 1.0 : 1.0 - (1.0 - sum * share) * (1.0 - smoothstep(0.9, 1.0, rim));
 }
+#endif
 
 vec3 ambient(vec3 n) {
     float up = n.z * 0.5 + 0.5;

@@ -1,5 +1,5 @@
 // Share of the ambient light that reaches a point past the bodies beside it.
-#ifdef CUBE
+#if defined(CUBE) || defined(PLAIN)
 float openness(vec3 p, vec3 n) { return 1.0; }
 #else
 uniform sampler2D ground_map;   // for points on the ground, seen from above
