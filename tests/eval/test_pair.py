@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import yaml
 
 from wmeval.clock import CandidateClock
 from wmeval.errors import UserError
@@ -22,6 +23,7 @@ from wmeval.eval.wording import headlines, lines, main_rows
 pytestmark = pytest.mark.gl
 
 BASE = {"env_id": "BeamDomino", "plan": "canonical", "width": 160, "height": 96}
+SHORT = {**BASE, "env_kwargs": {"max_steps": 135}}  # 2.25 s: nothing but the way to the platform
 BALL = "floor_ball"
 EXACT_ZERO = ("fde", "dtw", "dtw_sum", "rmse", "momentum_rmse", "energy_rmse", "error_rate")
 
@@ -148,9 +150,8 @@ def test_results_are_read_back_as_written(twin, folder):
 
 def test_a_run_that_was_broken_off_completes_with_the_same_bytes(tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
-    config = PairConfig(candidate="twin:fps=4,stride=5", **BASE)
-    results = run_pair(config, first)
-    assert results.row("rmse", BALL, "oracle").reduction_floor > 0  # a coarser control costs
+    config = PairConfig(candidate="twin:fps=8,stride=5,delay=0.1", **SHORT)
+    run_pair(config, first)
     shutil.copytree(first, again)
     kept = {p.relative_to(first): p.read_bytes() for p in first.rglob("*") if p.is_file()}
     # As a kill leaves it: no case.json, half of the files, no results.
@@ -192,6 +193,57 @@ def test_unknown_names_leave_nothing_behind(change, message, tmp_path):
     with pytest.raises(UserError, match=message):
         run_pair(PairConfig(**{**BASE, "candidate": "frozen", **change}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_clip_made_elsewhere_scores_as_the_same_pixels_made_here(folder, wrong, tmp_path):
+    case = wrong.cases[0]
+    clip = tmp_path / "made" / case.case_id / "0.mp4"
+    clip.parent.mkdir(parents=True)
+    shutil.copy(folder / "twin_fps=12_gain=0.8" / case.files["candidate.mp4"], clip)
+    card = {k: wrong.model[k] for k in ("name", "fps", "width", "height", "paradigm")}
+    (tmp_path / "made" / "model.yaml").write_text(yaml.safe_dump({**card, "mode": "clip"}))
+    config = PairConfig(candidate=f"video:{tmp_path / 'made'}", **BASE)
+    video = run_pair(config, tmp_path / "out")
+    assert {r.source for r in video.rows} == {"classical", "learned"}
+    for row in video.rows:
+        if row.status == "measured":
+            twin = wrong.row(row.metric, row.subject, "classical")
+            assert row.value == twin.value, row.metric
+            assert row.pixel_floor == twin.pixel_floor
+    chain = video.row("csr", "chain", "classical")
+    assert chain.status == "not_measured"
+    assert video.cases[0].candidate_events is None
+
+
+def test_an_ineligible_model_is_not_driven(tmp_path):
+    source = tmp_path / "talker.py"
+    source.write_text(
+        "from wmeval.envs.model import ModelSpec\n"
+        "class Talker:\n"
+        "    spec = ModelSpec(name='talker', fps=4, width=64, height=48, paradigm='language')\n"
+        "    def reset(self, *_): raise AssertionError('driven')\n"
+        "    def step(self, controls): raise AssertionError('driven')\n"
+        "    def close(self): pass\n"
+    )
+    config = PairConfig(candidate=f"python:{source}:Talker", **BASE)
+    results = run_pair(config, tmp_path / "out")
+    assert {r.status for r in results.rows} == {"ineligible"}
+    for row in results.rows:
+        assert row.value is None
+        assert "prompt alone" in row.reason
+        assert row.source in ("none", "learned")
+    page = Page((tmp_path / "out" / "report.html").read_text())
+    assert "ineligible" in " ".join(page.text)
+
+
+def test_a_moving_view_gives_no_metres(tmp_path):
+    options = {**BASE, "env_id": "BallRoller", "plan": "forward", "view": "follow"}
+    config = PairConfig(candidate="frozen:fps=4,width=96,height=64", **options)
+    results = run_pair(config, tmp_path / "out")
+    row = results.row("fde", "player", "classical")
+    assert (row.status, row.reason) == ("not_measured", "camera unknown")
+    assert results.row("fde", "player", "oracle").value > 1
+    assert "csr" not in {r.metric for r in results.rows}  # no chain is asked of this scene
 
 
 # --- the report ---------------------------------------------------------------------------------
@@ -240,13 +292,15 @@ def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
             assert sentence in words
 
 
-def test_several_candidates_share_references_and_a_page(folder, tmp_path, frozen):
-    configs = [PairConfig(candidate=c, **BASE) for c in ("frozen:fps=12", "frozen:fps=12,stride=2")]
-    done = run_pairs(configs, tmp_path)
+def test_several_candidates_share_references_and_a_page(tmp_path):
+    names = ("frozen:fps=8", "frozen:fps=8,stride=2")
+    configs = [PairConfig(candidate=c, **SHORT) for c in names]
+    done = run_pairs(configs, tmp_path / "all")
     # Sharing the reference changes no bit of what a run of its own finds.
-    assert done[0].rows == frozen.rows
+    assert done[1] == run_pair(configs[1], tmp_path / "alone")
     assert done[0].suite_sha256 == done[1].suite_sha256
-    folders = [tmp_path / "frozen_fps=12", tmp_path / "frozen_fps=12_stride=2"]
+    tmp_path = tmp_path / "all"
+    folders = [tmp_path / "frozen_fps=8", tmp_path / "frozen_fps=8_stride=2"]
     for results, place in zip(done, folders, strict=True):
         assert read_results(place) == results
         assert (place / results.cases[0].files["reference.h5"]).is_file()
@@ -254,11 +308,20 @@ def test_several_candidates_share_references_and_a_page(folder, tmp_path, frozen
     page = Page(text)
     assert page.images
     assert set(page.metrics) <= set(METRICS)
-    assert 'href="frozen_fps=12_stride=2/report.html"' in text
+    assert 'href="frozen_fps=8_stride=2/report.html"' in text
     assert "breaks the causal chain at rolling" in " ".join(page.text)
     assert joint_table(done).row_count == len(page.metrics)
     with pytest.raises(UserError, match="given twice"):
         run_pairs([configs[0], configs[0]], tmp_path / "other")
+
+
+def test_a_coarser_control_costs_by_itself(tmp_path):
+    # Released at 2.25 s in the plan's middle: a block of 1.25 s smears the end of the push.
+    plan = {**BASE, "env_kwargs": {"max_steps": 240}}
+    results = run_pair(PairConfig(candidate="twin:fps=4,stride=5", **plan), tmp_path / "out")
+    row = results.row("rmse", BALL, "oracle")
+    assert row.value == row.reduction_floor > 0
+    assert row.identity == 0
 
 
 def test_every_dimension_has_a_sentence(wrong):

@@ -434,13 +434,15 @@ class _Background:
     @classmethod
     def of(
         cls, labs: Sequence[NDArray[np.uint8]], pixels: Mapping[str, F8], radii: Mapping[str, F8]
-    ) -> _Background:
+    ) -> _Background | None:
         """Median over at most 24 frames, leaving out where the balls were found.
 
-        A frame in which a ball was not found is not used.
+        A frame in which a ball was not found is not used; None when that leaves no frame.
         """
         found = [np.isfinite(p).all(axis=1) for p in pixels.values()]
         usable = np.flatnonzero(np.all(found, axis=0)) if found else np.arange(len(labs))
+        if not len(usable):
+            return None
         picks = usable[np.unique(np.linspace(0, len(usable) - 1, 24).astype(int))]
         height, width = labs[0].shape[:2]
         y, x = np.mgrid[0:height, 0:width]

@@ -125,7 +125,7 @@ class Reference:
             )  # fmt: skip
         masks = first_masks(env, log, case.view, size)
         camera = still_camera(env, log, case.view, size)
-        decoded, _ = read_mp4(folder / "reference.mp4")
+        decoded = _as_seen(np.asarray(rgb[0]), read_mp4(folder / "reference.mp4")[0])
         floor = classical(
             decoded, times, scene=truth.scene, balls=floor_balls(truth.scene), masks=masks,
             camera=camera, pairs=pairs,
@@ -244,7 +244,9 @@ class Reference:
             n = len(self.truth.times)
             write_mp4(folder / "candidate.mp4", iter(clip.frames), self.fps, crf=self.job.crf)
             files["candidate.mp4"] = f"cases/{self.case_id}/{folder.name}/candidate.mp4"
-            seen = clip.frames if kind == "video" else read_mp4(folder / "candidate.mp4")[0]
+            seen = clip.frames
+            if kind != "video":
+                seen = _as_seen(seen[0], read_mp4(folder / "candidate.mp4")[0])
             if clip.record is not None:
                 estimates.append(self._oracle(clip))
             estimates.append(
@@ -302,6 +304,11 @@ class Reference:
         """Bodies whose paths the report draws."""
         groups = self.truth.subjects
         return tuple(b for names in groups.values() if len(names) <= 16 for b in names)
+
+
+def _as_seen(seed: NDArray[np.uint8], decoded: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """What a file shows, after the seed frame itself, which is everybody's and was never coded."""
+    return np.concatenate([seed[None], decoded[1:]])
 
 
 def reduces_nothing(clock: CandidateClock, control_period: Fraction, actions: F8) -> bool:
