@@ -346,7 +346,7 @@ def pair(
 ) -> None:
     """Compare candidates with the reference world: results.json and report.html."""
     from wmeval.eval.pair import PairConfig, run_pairs
-    from wmeval.eval.report import terminal_table
+    from wmeval.eval.report import joint_table, terminal_table
 
     width, height = parse_size(size)
     kwargs = parse_settings(settings or [])
@@ -369,9 +369,27 @@ def pair(
         for text in candidate
     ]
     done = run_pairs(configs, out, workers=workers, overwrite=overwrite, progress=_say)
-    for results in done:
-        _print(terminal_table(results))
+    _print(joint_table(done) if len(done) > 1 else terminal_table(done[0]))
     _print(f"report: {out / 'report.html'}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the report.")] = Path("runs/demo"),
+    workers: Annotated[int, typer.Option(min=0, help="Processes over scenes.")] = 2,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compare five candidates of known error with BeamDomino, and check what must be so."""
+    from wmeval.eval.demo import run_demo
+    from wmeval.eval.report import joint_table
+
+    done = run_demo(out, workers=workers, overwrite=overwrite, progress=_say)
+    _print(joint_table(done.results))
+    for claim in done.claims:
+        _print(("[green]yes[/]  " if claim.holds else "[red]NO[/]   ") + claim.text)
+    _print(f"report: {done.report.resolve()}")
+    if not all(claim.holds for claim in done.claims):
+        raise typer.Exit(1)
 
 
 @app.command()
