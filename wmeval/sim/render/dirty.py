@@ -13,6 +13,7 @@ from wmeval.sim.render.pieces import BALL_DARKENS, DARKENS_M, Pieces, SunView, V
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Rect = tuple[int, int, int, int]
 """x0, y0, x1, y1 [px]; the ends are exclusive."""
 
@@ -23,14 +24,10 @@ RECT_COST_PX = 3000
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 
 
-def corners(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, view: View) -> F8:
-    """Corners (N, 8, 3) [m] of the chosen pieces' boxes, grown by ``pad`` [m] on every side.
-
-    A ball's box is turned to face the view.
-    """
+def corners(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
+    """Corners (N, 8, 3) [m] of the chosen pieces' boxes, grown by ``pad`` [m] on every side."""
     local = _SIGNS[None] * (pieces.half[chosen] + pad)[:, None]
-    turn = np.where(pieces.ball[chosen, None, None], view.axes.T, rotation[chosen])
-    turned = np.einsum("nij,nkj->nki", turn, local) + centre[chosen][:, None]
+    turned = np.einsum("nij,nkj->nki", rotation[chosen], local) + centre[chosen][:, None]
     return np.asarray(turned)
 
 
@@ -41,53 +38,120 @@ def outlines(points: F8, view: View) -> F8:
     """
     local = (points - view.eye) @ view.axes.T
     depth = local[..., 2]
-    safe = np.maximum(depth, 1e-9)
-    size = np.array([view.width, view.height], np.float64)
-    pixels = (local[..., :2] / safe[..., None] / np.array(view.tangents) + 1) / 2 * size
-    out = np.concatenate([pixels.min(axis=1), pixels.max(axis=1)], axis=1)
-    reaches = (depth < view.near).any(axis=1)
-    behind = (depth < view.near).all(axis=1)
+    tangents = local[..., :2] / np.maximum(depth, 1e-9)[..., None]
+    out = np.concatenate([tangents.min(axis=1), tangents.max(axis=1)], axis=1)
+    return _pixels(out, (depth < view.near).any(axis=1), (depth < view.near).all(axis=1), view)
+
+
+def ball_outlines(centre: F8, radius: F8, view: View) -> F8:
+    """Bounds (N, 4) [px] of balls (N, 3), (N,) [m]: exact, also beside the picture's middle."""
+    local = (centre - view.eye) @ view.axes.T
+    depth = local[:, 2]
+    reaches = depth < view.near + radius
+    out = np.empty((len(centre), 4))
+    for k in range(2):
+        away = np.hypot(local[:, k], depth)
+        with np.errstate(invalid="ignore"):
+            half = np.arcsin(np.minimum(radius / np.maximum(away, 1e-9), 1.0))
+        angle = np.arctan2(local[:, k], np.maximum(depth, 1e-9))
+        limit = np.pi / 2 - 1e-6
+        out[:, k] = np.tan(np.clip(angle - half, -limit, limit))
+        out[:, k + 2] = np.tan(np.clip(angle + half, -limit, limit))
+    return _pixels(out, reaches, depth < view.near - radius, view)
+
+
+def piece_outlines(
+    pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, view: View
+) -> F8:
+    """Bounds (N, 4) [px] of the chosen pieces, grown by ``pad`` [m]."""
+    boxes = outlines(corners(pieces, rotation, centre, chosen, pad), view)
+    balls = ball_outlines(centre[chosen], pieces.radius[chosen] + pad, view)
+    return np.where(pieces.ball[chosen, None], balls, boxes)
+
+
+def _pixels(tangents: F8, reaches: Mask, behind: Mask, view: View) -> F8:
+    size = np.array([view.width, view.height] * 2, np.float64)
+    out = (tangents / np.array([*view.tangents] * 2) + 1) / 2 * size
     out[reaches] = (0, 0, view.width, view.height)
     out[behind] = (np.inf, np.inf, -np.inf, -np.inf)
-    return out
+    return np.asarray(out)
 
 
-def shadow_volumes(box: F8, sun: SunView, floor: F8 | None) -> F8:
-    """Boxes' corners (N, 8, 3) and where the sun throws them: (N, 16, 3).
+def shadow_outlines(
+    pieces: Pieces,
+    rotation: F8,
+    centre: F8,
+    chosen: I8,
+    pad: float,
+    view: View,
+    sun: SunView,
+    floor: F8 | None,
+) -> F8:
+    """Bounds (N, 4) [px] of all that the chosen pieces' shadows can touch.
 
     Args:
-        box: corners [m].
-        sun: its view.
+        pieces: the scene's.
+        rotation: (P, 3, 3).
+        centre: (P, 3) [m].
+        chosen: indices of N pieces.
+        pad: how much the shadow map blurs [m].
+        view: of the picture.
+        sun: the light's.
         floor: lower and upper corner (2, 3) [m] of the floor's upright box; None if there is none.
 
-    Returns:
-        The convex hull of a row holds all that the shadow can touch. Where a shadow may miss the
-        floor's top it is followed far down.
+    A shadow that may miss the floor's top is followed far down.
     """
-    lowest = box[..., 2].min(axis=1)
-    down = -sun.to_sun
-    steep = max(-float(down[2]), 1e-3)
+    ball = pieces.ball[chosen]
+    box = corners(pieces, rotation, centre, chosen, pad)
+    radius = pieces.radius[chosen] + pad
+    lowest = np.where(ball, centre[chosen, 2] - radius, box[..., 2].min(axis=1))
+    steep = max(float(sun.to_sun[2]), 1e-3)
+    drift = -sun.to_sun[:2] / steep  # sideways for each metre down
+    # Where a plane meets the cylinder of a ball's shadow: an ellipse of this size.
+    ellipse = radius[:, None] * np.sqrt(1 + drift**2)
+
+    def landing(height: F8) -> F8:
+        """Corners (N, 8, 3) around the shadow on the plane at ``height`` (N,)."""
+        run = np.maximum(box[..., 2] - height[:, None], 0.0)
+        flat = box[..., :2] + drift * run[..., None]
+        run = np.maximum(centre[chosen, 2] - height, 0.0)
+        middle = centre[chosen, :2] + drift * run[:, None]
+        square = middle[:, None] + _SIGNS[None, :, :2] * ellipse[:, None]
+        flat = np.where(ball[:, None, None], square, flat)
+        plane = np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))
+        return np.concatenate([flat, plane], axis=2)
+
     deep = lowest - 100.0
     if floor is not None:
-        run = np.maximum(box[..., 2] - floor[1, 2], 0.0) / steep
-        land = box + down * run[..., None]
-        inside = ((land[..., :2] > floor[0, :2]) & (land[..., :2] < floor[1, :2])).all(axis=(1, 2))
-        deep = np.where(inside, floor[1, 2], np.minimum(deep, floor[0, 2]))
-    run = np.maximum(box[..., 2] - np.asarray(deep)[:, None], 0.0) / steep
-    return np.concatenate([box, box + down * run[..., None]], axis=1)
+        top = np.full(len(chosen), floor[1, 2])
+        land = landing(top)[..., :2]
+        inside = ((land > floor[0, :2]) & (land < floor[1, :2])).all(axis=(1, 2))
+        deep = np.where(inside, top, np.minimum(deep, floor[0, 2]))
+    start = piece_outlines(pieces, rotation, centre, chosen, pad, view)
+    end = landing(np.asarray(deep))
+    # Where either reaches behind the camera, what lies between them may be anywhere.
+    local = (end - view.eye) @ view.axes[2]
+    some = ((local < view.near).any(axis=1) | ~np.isfinite(start).all(axis=1))[:, None]
+    both = around(start, outlines(end, view))
+    return np.where(some, np.array([0.0, 0, view.width, view.height]), both)
 
 
-def darkened(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
-    """Corners (N, 8, 3) [m] of the ground from which the chosen pieces take ambient light."""
-    reach = np.where(
-        pieces.ball[chosen, None],
-        BALL_DARKENS * pieces.radius[chosen, None],
-        extents(pieces, rotation)[chosen, :2] + DARKENS_M,
-    )
-    half = np.concatenate([reach + pad, np.full((len(chosen), 1), 0.22)], axis=1)
+def dark_outlines(
+    pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, view: View
+) -> F8:
+    """Bounds (N, 4) [px] of the ground from which the chosen pieces take ambient light."""
+    radius, ball = pieces.radius[chosen], pieces.ball[chosen]
+    up = centre[chosen, 2] - pieces.stand
+    lateral = np.sqrt(np.maximum((BALL_DARKENS * radius) ** 2 - up**2, 0.0))
+    half = extents(pieces, rotation)[chosen]
+    reach = np.where(ball[:, None], lateral[:, None], half[:, :2] + DARKENS_M)
+    near = np.where(ball, lateral > 0, np.abs(up) - half[:, 2] < 2.1 * DARKENS_M)
+    size = np.concatenate([reach + pad, np.full((len(chosen), 1), 0.22)], axis=1)
     middle = centre[chosen].copy()
     middle[:, 2] = pieces.stand
-    return np.asarray(middle[:, None] + _SIGNS[None] * half[:, None])
+    out = outlines(middle[:, None] + _SIGNS[None] * size[:, None], view)
+    nothing = np.array([np.inf, np.inf, -np.inf, -np.inf])
+    return np.where(near[:, None], out, nothing)
 
 
 def around(a: F8, b: F8) -> F8:
@@ -183,7 +247,7 @@ def covers_most(rects: list[Rect], view: View) -> bool:
     return sum(map(_area, rects)) + len(rects) * RECT_COST_PX > 0.8 * view.width * view.height
 
 
-def touching(bounds: F8, rect: Rect) -> NDArray[np.bool_]:
+def touching(bounds: F8, rect: Rect) -> Mask:
     """Which bounds (N, 4) [px] reach into a rectangle, with a margin."""
     m = MARGIN_PX
     return (

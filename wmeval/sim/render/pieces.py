@@ -30,7 +30,7 @@ ANCHOR_STEP = 64.0
 DARKENS_M = 0.3
 """How far [m] a box or mesh takes ambient light from its surroundings."""
 
-BALL_DARKENS = 1.9
+BALL_DARKENS = 1.75
 """How far a ball does, in radii (the fade in ``ground.frag``)."""
 
 RECORD = 28

@@ -234,8 +234,8 @@ class RasterRenderer:
         axes = sun.rows[:2, :3] * sun.span**2  # the light's x and y, unit times span
         middle = (0.5 - sun.rows[:2, 3]) @ (sun.rows[:2, :3] * sun.span**2)
         light = []
-        for a, b in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)):
-            point = middle + a * axes[0] + b * axes[1]
+        for u, v in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)):
+            point = middle + u * axes[0] + v * axes[1]
             light.append(point + sun.to_sun * ((top - point[2]) / sun.to_sun[2]))
         (x0, y0), (x1, y1) = sun.ground_low, sun.ground_high
         ground = np.array([[x0, y0, top], [x1, y0, top], [x1, y1, top], [x0, y1, top]])
@@ -283,8 +283,8 @@ class RasterRenderer:
             casters[pieces.floor] = False
         shading = np.flatnonzero(casters)
         everything = np.arange(len(pieces))
-        bounds = dirty.outlines(
-            dirty.corners(pieces, instant.rotation, instant.centre, everything, 0.0, camera), camera
+        bounds = dirty.piece_outlines(
+            pieces, instant.rotation, instant.centre, everything, 0.0, camera
         )
         passes.write_pieces(instant)
         out: dict[str, NDArray[Any]] = {}
@@ -420,16 +420,17 @@ class RasterRenderer:
         for instant in (before, now):
             chosen = np.flatnonzero(moved & instant.drawn)
             at = (pieces, instant.rotation, instant.centre, chosen)
-            found.append(dirty.outlines(dirty.corners(*at, 0.0, camera), camera))
+            bounds = dirty.piece_outlines(*at, 0.0, camera)
             if light:
-                volumes = dirty.shadow_volumes(dirty.corners(*at, pad, camera), now.sun, floor)
-                found[-1] = dirty.around(found[-1], dirty.outlines(volumes, camera))
-                ground = dirty.darkened(*at, 2 * texel)
-                found[-1] = dirty.around(found[-1], dirty.outlines(ground, camera))
+                shadow = dirty.shadow_outlines(*at, pad, camera, now.sun, floor)
+                ground = dirty.dark_outlines(*at, 2 * texel, camera)
+                bounds = dirty.around(dirty.around(bounds, shadow), ground)
+            found.append(bounds)
         if light:
             mirrors = np.flatnonzero(now.drawn & (pieces.kind == MIRROR))
-            at = (pieces, now.rotation, now.centre, mirrors)
-            found.append(dirty.outlines(dirty.corners(*at, 0.0, camera), camera))
+            found.append(
+                dirty.piece_outlines(pieces, now.rotation, now.centre, mirrors, 0.0, camera)
+            )
         return dirty.merge(dirty.to_rects(np.concatenate(found), camera))
 
     def _kernel(self, instant: Instant) -> float:

@@ -11,7 +11,7 @@ void main() {
     if (r > 0.0) {
         // A ball hides the cosine-weighted solid angle r^2/d^2 cos, faded out at its reach.
         float d2 = max(dot(to, to), 1e-6);
-        float fade = max(1.0 - d2 / (3.61 * r * r), 0.0);
+        float fade = clamp((3.0625 - d2 / (r * r)) / 2.0625, 0.0, 1.0);
         hidden = max(to.z, 0.0) * r * r * inversesqrt(d2) / d2 * fade;
     } else {
         // Anything else as its bounding box: how much of a feeler straight up it swallows.

@@ -6,8 +6,9 @@ flat out uint number;
 void main() {
     Piece o = pieces[in_piece];
     number = in_piece;
-    vec2 reach = vec2(o.label.y * 1.9);
-    if (o.label.y == 0.0)
+    float r = o.label.y, up = o.row_z.w - bounce.w;
+    vec2 reach = vec2(sqrt(max(3.0625 * r * r - up * up, 0.0)));    // as in dirty.py
+    if (r == 0.0)
         reach = vec2(dot(abs(o.row_x.xyz), o.half_size.xyz), dot(abs(o.row_y.xyz), o.half_size.xyz))
               + o.half_size.w;
     vec2 corner = vec2((gl_VertexID & 1) * 2 - 1, (gl_VertexID & 2) - 1);
