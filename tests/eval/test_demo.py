@@ -7,8 +7,14 @@ import pytest
 from wmeval.eval.demo import CANDIDATES, claims_of
 
 
-def results(*, exact=(0, 1, 2, 3, 9), seen=(0.5, 1, 2, 3, 9), csr=(100, 100, 100, 100, 0), floor=0.5,
-            suites=("a",) * 5):  # fmt: skip
+def results(
+    *,
+    exact=(0, 1, 2, 3, 9),
+    seen=(0.5, 1, 2, 3, 9),
+    csr=(100, 100, 100, 100, 0),
+    floor=0.5,
+    suites=("a",) * 5,
+):
     def one(i):
         values = {("rmse", "oracle"): exact[i], ("rmse", "classical"): seen[i],
                   ("csr", "oracle"): csr[i]}  # fmt: skip
