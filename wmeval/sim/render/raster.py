@@ -18,7 +18,7 @@ What looks good (materials of `wmeval.scene`):
 Limits: balls cast exact discs and everything else its mesh into a shadow map of ``shadow_size``
 texels over the scene's bounds (at most `pieces.MAX_SPAN` metres; a window follows the camera in a
 larger scene). ``shadow_ids`` uses one of twice that size without filter: its outlines are right to
-one texel, 0.7 cm for a 15 m scene. Where shadows of several bodies lie over each other, the body
+one texel, 0.8 cm for a 16 m scene. Where shadows of several bodies lie over each other, the body
 nearest to the sun is named. Glass casts no shadow. Chrome shows no other chrome's reflections.
 """
 

@@ -21,6 +21,6 @@ void main() {
     result += sun_color.rgb * (lit * max(nl, 0.0) * f0 * f0 * highlight(n, view, max(look.w, 0.08)));
     // Longer paths near the rim absorb more.
     vec3 tint = mix(vec3(1.0), sqrt(base), 0.35 + 0.5 * (1.0 - nv));
-    color = vec4(film(haze(result, away * away * horizon.w)), 1.0);
+    color = vec4(film(haze(result, away * away * dot(view.xy, view.xy) * horizon.w)), 1.0);
     through = vec4(tint * ((1.0 - f) * (1.0 - glass.z)), 0.0);
 }

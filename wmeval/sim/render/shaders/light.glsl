@@ -60,7 +60,7 @@ float fresnel(float f0, float nv) {
     return f0 + (1.0 - f0) * m2 * m2 * m;
 }
 
-// Distance melts into the horizon; x is the distance in hazes, squared.
+// Distance along the ground melts into the horizon; x is that distance in hazes, squared.
 vec3 haze(vec3 color, float x) {
     float t = x / (1.0 + x);
     return mix(color, horizon.rgb * 1.6, t * t);

@@ -33,5 +33,5 @@ void main() {
     vec3 diffuse = base * (sun_color.rgb * lit + ambient(n) * open);
     vec3 result = mix(diffuse, reflected * tint * (0.45 + 0.55 * open), glass.y);
     result += sun_color.rgb * (0.25 * lit * highlight(n, view, max(look.w, 0.12)));
-    color = vec4(film(haze(result, away * away * horizon.w)), 1.0);
+    color = vec4(film(haze(result, away * away * dot(view.xy, view.xy) * horizon.w)), 1.0);
 }

@@ -21,7 +21,7 @@ void main() {
                             : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
     result += around * (fresnel(glass.x, max(dot(n, view), 0.0)) * gloss * gloss * open);
 #endif
-    result = haze(result, away * away * horizon.w);
+    result = haze(result, away * away * dot(view.xy, view.xy) * horizon.w);
 #ifdef CUBE
     color = vec4(sqrt(result * 0.25), cube_reach / (cube_reach + away));
 #else
