@@ -28,37 +28,37 @@ BALL = "floor_ball"
 EXACT_ZERO = ("fde", "dtw", "dtw_sum", "rmse", "momentum_rmse", "energy_rmse", "error_rate")
 
 
-def run(folder, candidate, **options):
-    config = PairConfig(candidate=candidate, **{**BASE, **options})
-    place = folder / candidate.replace(":", "_").replace(",", "_")
-    # Test processes share the runs: the second one finds them finished.
-    with open(f"{place}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return run_pair(config, place)
+NAMES = ("twin:fps=12", "twin:fps=12,gain=0.8", "frozen:fps=12")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, request):
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if hasattr(request.config, "workerinput") else base
-    path = shared / "pair"
-    path.mkdir(exist_ok=True)
-    return path
+    return shared / "pair"
 
 
 @pytest.fixture(scope="module")
-def twin(folder):
-    return run(folder, "twin:fps=12")
+def done(folder):
+    # Test processes share the runs: the second one finds them finished.
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return run_pairs([PairConfig(candidate=c, **BASE) for c in NAMES], folder)
 
 
 @pytest.fixture(scope="module")
-def wrong(folder):
-    return run(folder, "twin:fps=12,gain=0.8")
+def twin(done):
+    return done[0]
 
 
 @pytest.fixture(scope="module")
-def frozen(folder):
-    return run(folder, "frozen:fps=12")
+def wrong(done):
+    return done[1]
+
+
+@pytest.fixture(scope="module")
+def frozen(done):
+    return done[2]
 
 
 def value(results, metric, subject=BALL, source="oracle"):
@@ -169,7 +169,8 @@ def test_a_finished_run_is_not_driven_again(folder, frozen, monkeypatch):
         raise AssertionError("driven again")
 
     monkeypatch.setattr(pair.Reference, "record", refuse)
-    assert run(folder, "frozen:fps=12") == frozen
+    config = PairConfig(candidate="frozen:fps=12", **BASE)
+    assert run_pair(config, folder / "frozen_fps=12") == frozen
 
 
 def test_a_folder_of_other_settings_is_refused(folder, frozen, tmp_path):

@@ -33,7 +33,7 @@ FLOW_PRESET = "DIS medium, finest scale 0"
 LOST_BELOW = 0.35  # share of the first frame's contrast at which a ball counts as lost
 STILL_SHARE = 0.01  # of the picture's height: a background that moves less is still
 FLOW_RATE_HZ = 12  # flows are composed from frames this close in time, or the clip's own
-CHANGED_LEVELS = 24  # grey levels by which a pixel has changed beyond the codec's noise
+CHANGED_LEVELS = 16  # levels of smoothed grey by which a pixel changed beyond codec noise
 CHANGED_SHARE = 0.15  # of a body's first mask: less change is no motion
 CLASSICAL_SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
@@ -635,17 +635,21 @@ def nothing_moves(frames: NDArray[np.uint8], masks: Mapping[str, Bool]) -> bool:
 
     Then nothing was struck and nothing fell, which is all that pixels can say of events here. A
     body has moved when, in some frame, `CHANGED_SHARE` of its first mask differs by more than
-    `CHANGED_LEVELS` grey levels.
+    `CHANGED_LEVELS` levels of grey, smoothed over 3 x 3 pixels: colour is coded at half the
+    resolution, so that the hues of small bodies change by coding alone.
     """
-    first = frames[0].astype(np.int16)
-    for mask in masks.values():
-        if not mask.any():
-            continue
-        still = first[mask]
-        for frame in frames[1:]:
-            changed = np.abs(frame[mask].astype(np.int16) - still).max(axis=-1) > CHANGED_LEVELS
-            if changed.mean() > CHANGED_SHARE:
-                return False
+    import cv2
+
+    def grey(frame: NDArray[np.uint8]) -> NDArray[np.int16]:
+        smooth = cv2.blur(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), (3, 3))
+        return np.asarray(smooth, np.int16)
+
+    first = grey(frames[0])
+    shown = [mask for mask in masks.values() if mask.any()]
+    for frame in frames[1:]:
+        changed = np.abs(grey(frame) - first) > CHANGED_LEVELS
+        if any(changed[mask].mean() > CHANGED_SHARE for mask in shown):
+            return False
     return True
 
 
