@@ -14,7 +14,6 @@ from wmeval.assets.meshes import wedge
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.parts import ball, block, material, unit, yaw
 from wmeval.envs.rewards import Displaced
-from wmeval.records import WorldLog
 from wmeval.scene import (
     Body,
     Camera,
@@ -29,7 +28,7 @@ from wmeval.scene import (
     Vec3,
     Visual,
 )
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules
+from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
 
 PUSH_N = 2.0
 MAX_SPEED_MPS = 10.0
@@ -132,19 +131,18 @@ class BallRoller(WorldEnv):
         return compose(rng)
 
     def _begin(self, scene: Scene) -> None:
-        self._balls = np.array(scene.indices("ball"))
-        order = np.array([scene.index(self.PLAYER), *self._balls])
-        # Positions of player and balls as Unity's (x, y, z) in one gather.
-        self._gather = (3 * order[:, None] + np.array([0, 2, 1])).ravel()
+        self._player, self._balls = scene.index(self.PLAYER), scene.indices("ball")
         start = np.array([scene.bodies[i].position for i in self._balls])
         self._displaced = Displaced(start, DISPLACED_M)
 
-    def _observe(self, log: WorldLog) -> Observation:
-        position = log.state.position[-1]
+    def _observe(self, now: StateView) -> Observation:
+        out: list[float] = []
+        for body in (self._player, *self._balls):
+            x, y, z = now.pose(body)[0]
+            out += (x, z, y)
         if self.reward is not None:
-            self._displaced.feed(position[self._balls])
-        out: Observation = position.ravel().take(self._gather).astype(np.float32)
-        return out
+            self._displaced.feed(np.array([now.pose(i)[0] for i in self._balls]))
+        return np.array(out, np.float32)
 
     def _reward(self, name: str) -> float:
         return self._displaced.newly

@@ -31,9 +31,11 @@ from wmeval.sim.protocol import (
     EngineConfig,
     EventRules,
     Probe,
+    StateView,
     WorldSpec,
     render_state,
 )
+from wmeval.sim.rows import LastRow
 from wmeval.sim.world import open_world
 
 if TYPE_CHECKING:
@@ -188,7 +190,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._world: World | None = None
         self._pictures = Pictures(renderer)
         self._log: WorldLog | None = None
-        self._probe = Probe()
+        self._probe: Probe | None = None
         self._substeps = self.clock.substeps
         self._actions: list[tuple[float, ...]] = []
         self._events: list[Event] = []
@@ -218,7 +220,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
     def _begin(self, scene: Scene) -> None:
         """Prepare for a new episode: body indices, history."""
 
-    def _observe(self, log: WorldLog) -> Observation:
+    def _observe(self, now: StateView) -> Observation:
         """Flat vector (D,) of the newest state, a new array; called once per step, in order."""
         raise NotImplementedError
 
@@ -280,7 +282,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
     def step_log(self) -> WorldLog:
         """What the newest step (or reset) told: one row, or every substep while `keeping`."""
         if self._log is None:
-            raise UserError(f"{self.ID}: call reset() first")
+            if self._world is None:
+                raise UserError(f"{self.ID}: call reset() first")
+            # At level "none" steps keep nothing: rows are made when somebody looks.
+            self._log = self._world.log()
         return self._log
 
     @property
@@ -340,19 +345,19 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         )
         if self.perturb is not None:
             spec = self.perturb.apply(spec)
-        self._close_world()
         looking = self._keeping or self.info_level != "none"
-        self._world = open_world(spec, events=looking, branching=self.branching)
         full = self._keeping or self.info_level == "full"
-        self._probe = Probe("substeps" if full else "last", contacts=full)
+        self._probe = Probe("substeps" if full else "last", contacts=full) if looking else None
+        last, self._world = self._world, None
+        self._world = open_world(spec, events=looking, branching=self.branching, instead_of=last)
         self._spec, self.options, self.view = spec, chosen, view
         self._actions, self._events, self._over = [], [], False
         self._player = scene.index(self.PLAYER)
         self._log = log = self._world.reset()
         self._begin(scene)
-        observation = self._observe(log)
+        observation = self._observe(LastRow(log))
         self._events.extend(log.events)
-        return observation, self._info(log)
+        return observation, self._info()
 
     def step(
         self, action: NDArray[np.float32]
@@ -372,15 +377,20 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._actions.append(values)
         count = len(self._actions)
         driven = values if self._gain == 1.0 and not self._late else self._perturbed(count - 1)
-        self._log = log = self._world.advance(driven, count * self._substeps, self._probe)
-        observation = self._observe(log)
-        terminated = bool(log.state.position[-1, self._player, 2] < FLOOR_LEFT_Z)
+        until = count * self._substeps
+        if self._probe is None:
+            now = self._world.run(driven, until)
+            self._log = None
+        else:
+            self._log = log = self._world.advance(driven, until, self._probe)
+            self._events.extend(log.events)
+            now = LastRow(log)
+        observation = self._observe(now)
+        terminated = now.pose(self._player)[0][2] < FLOOR_LEFT_Z
         truncated = count >= self.max_steps
         self._over = terminated or truncated
         reward = 0.0 if self.reward is None else self._reward(self.reward)
-        if log.events:
-            self._events.extend(log.events)
-        return observation, reward, terminated, truncated, self._info(log)
+        return observation, reward, terminated, truncated, self._info()
 
     def render(self) -> NDArray[np.uint8] | None:
         """Colour picture (H, W, 3) of the newest state; None unless ``render_mode="rgb_array"``."""
@@ -391,7 +401,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     def close(self) -> None:
         """Free the world and the renderer; may be called twice."""
-        self._close_world()
+        if self._world is not None:
+            self._log = self.step_log
+            self._world.close()
+            self._world = None
         self._pictures.release()
         self._over = True
 
@@ -569,9 +582,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             return (0.0,) * len(self.channels)
         return tuple(self._gain * v for v in self._actions[step - self._late])
 
-    def _info(self, log: WorldLog) -> dict[str, Any]:
+    def _info(self) -> dict[str, Any]:
         if self.info_level == "none":
             return {}
+        log = self.step_log
         state = log.state
         fields = ("position", "quaternion_wxyz", "linear_velocity", "angular_velocity")
         info: dict[str, Any] = {
@@ -596,11 +610,6 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         from wmeval.sim.events import classify_shape
 
         return classify_shape(self.events)
-
-    def _close_world(self) -> None:
-        if self._world is not None:
-            self._world.close()
-            self._world = None
 
 
 def rendered_layers(layers: str | Sequence[str]) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from wmeval.conventions import (
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.parts import ball, block, material, unit, yaw
 from wmeval.errors import UserError
-from wmeval.records import WorldLog
 from wmeval.scene import (
     KINEMATIC,
     Body,
@@ -30,7 +29,7 @@ from wmeval.scene import (
     Vec3,
     Visual,
 )
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules
+from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
 
 PUSH_N = 80.0
 MAX_SPEED_MPS = 20.0
@@ -201,24 +200,19 @@ class BeamDomino(WorldEnv):
         self._first_fall: int | None = None
         self._period = float(self.clock.control_period)
 
-    def _observe(self, log: WorldLog) -> Observation:
+    def _observe(self, now: StateView) -> Observation:
         # Called at every step. Plain numbers: on so few, an array operation costs more than a loop.
-        state = log.state
-        position = state.position[-1].tolist()
-        quaternion = state.quaternion_wxyz[-1].tolist()
-        ball, roof = self._ball, self._roof
-        wx, wy, wz = state.angular_velocity[-1, ball].tolist()
-        out: list[float] = [
-            *_unity(position[ball]),
-            *_unity(state.linear_velocity[-1, ball].tolist()),
-            *(-wx, -wz, -wy),  # an axial vector: det P = -1
-            *_unity(position[roof]),
-            *_unity(state.linear_velocity[-1, roof].tolist()),
-            self._airborne(position[roof][2]),
-        ]
+        pose = now.pose
+        (px, py, pz), _ = pose(self._ball)
+        (vx, vy, vz), (wx, wy, wz) = now.velocity(self._ball)
+        (rx, ry, rz), _ = pose(self._roof)
+        (ux, uy, uz), _ = now.velocity(self._roof)
+        # Unity's axes: x, z, y; the angular velocity is an axial vector: det P = -1.
+        out: list[float] = [px, pz, py, vx, vz, vy, -wx, -wz, -wy, rx, rz, ry, ux, uz, uy]
+        out.append(self._airborne(rz))
         fallen = self._fallen
         for i, body in enumerate(self._dominoes):
-            _, x, y, _ = quaternion[body]
+            _, (_, x, y, _) = pose(body)
             # cos(tilt) = 1 - 2 (x^2 + y^2) = 1 - 2 sin^2(tilt / 2)
             tilt = math.degrees(2.0 * math.asin(min(math.hypot(x, y), 1.0)))
             if tilt >= FALL_DEG:
@@ -228,20 +222,20 @@ class BeamDomino(WorldEnv):
         if self._first_fall is None and self._fallen_count:
             self._first_fall = len(self._actions)
         since = 0 if self._first_fall is None else len(self._actions) - self._first_fall
-        camera = log.cameras.T_world_camera[-1, 0].tolist()
+        camera = now.camera(0)
         out += (
             self._fallen_count / DOMINOES,
             since * self._period,
-            *_unity([row[3] for row in camera[:3]]),
-            *unity_camera_euler_degrees_of(camera),
+            *_unity(camera[3:12:4]),
+            *unity_camera_euler_degrees_of([camera[i : i + 4] for i in (0, 4, 8, 12)]),
         )
-        motion = state.motion[-1]
         for i, body in enumerate(self._held):
             piece = self._pieces[i]
-            if piece is None or motion[body] != KINEMATIC:
+            if piece is None or now.motion(body) != KINEMATIC:
                 # What is held stays where it is; what is free is looked at anew.
-                euler = unity_euler_degrees_of(quaternion[body])
-                piece = (*_unity(position[body]), *euler, float(motion[body] == KINEMATIC))
+                position, quaternion = pose(body)
+                held = float(now.motion(body) == KINEMATIC)
+                piece = (*_unity(position), *unity_euler_degrees_of(quaternion), held)
                 self._pieces[i] = piece
             out += piece
         return np.array(out, np.float32)

@@ -14,9 +14,8 @@ from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.parts import ball, block, material, unit
 from wmeval.envs.rewards import Displaced
 from wmeval.errors import UserError
-from wmeval.records import WorldLog
 from wmeval.scene import Camera, Scene, Sky, Sun, Vec3
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules
+from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
 
 PUSH_N = 2.0
 MAX_SPEED_MPS = 10.0
@@ -129,26 +128,23 @@ class MirrorRollingBall(WorldEnv):
         return compose(field(rng)[: self.ball_count])
 
     def _begin(self, scene: Scene) -> None:
-        self._balls = np.array(scene.indices("ball"))
-        player, size = scene.index(self.PLAYER), 3 * len(scene.bodies)
-        # One gather from (positions, linear, angular velocities) laid end to end, in Unity's axes.
-        swap = np.array([0, 2, 1])
-        parts = [3 * player + swap, size + 3 * player + swap, 2 * size + 3 * player + swap]
-        for i in self._balls:
-            parts += [3 * i + swap, size + 3 * i + swap]
-        self._gather = np.concatenate(parts)
+        self._player, self._balls = scene.index(self.PLAYER), scene.indices("ball")
         start = np.array([scene.bodies[i].position for i in self._balls])
         self._displaced = Displaced(start, DISPLACED_M)
 
-    def _observe(self, log: WorldLog) -> Observation:
-        state = log.state
-        position = state.position[-1]
+    def _observe(self, now: StateView) -> Observation:
+        (px, py, pz), _ = now.pose(self._player)
+        (vx, vy, vz), (wx, wy, wz) = now.velocity(self._player)
+        # Unity's axes: x, z, y; the angular velocity is an axial vector: det P = -1.
+        flat: list[float] = [px, pz, py, vx, vz, vy, -wx, -wz, -wy]
+        for body in self._balls:
+            px, py, pz = now.pose(body)[0]
+            vx, vy, vz = now.velocity(body)[0]
+            flat += (px, pz, py, vx, vz, vy)
         if self.reward is not None:
-            self._displaced.feed(position[self._balls])
-        flat = np.concatenate((position, state.linear_velocity[-1], state.angular_velocity[-1]))
+            self._displaced.feed(np.array([now.pose(i)[0] for i in self._balls]))
         out = np.zeros(9 + 6 * SLOTS, np.float32)
-        out[: len(self._gather)] = flat.ravel().take(self._gather)
-        out[6:9] *= -1.0  # an axial vector: det P = -1
+        out[: len(flat)] = flat
         return out
 
     def _reward(self, name: str) -> float:

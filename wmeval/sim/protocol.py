@@ -91,7 +91,26 @@ class ContactPoint:
     distance: float
 
 
-class SubstepView(Protocol):
+class StateView(Protocol):
+    """One state in plain numbers, read when asked for; arguments are scene indices.
+
+    What lives shows the present: it is good until its world goes on.
+    """
+
+    def pose(self, body: int) -> tuple[Vec, Quat]:
+        """Position [m] and ``wxyz`` quaternion."""
+
+    def velocity(self, body: int) -> tuple[Vec, Vec]:
+        """Linear [m/s] and angular [rad/s] velocity, world frame."""
+
+    def motion(self, body: int) -> int:
+        """STATIC, KINEMATIC or DYNAMIC."""
+
+    def camera(self, camera: int) -> tuple[float, ...]:
+        """``T_world_camera``, sixteen numbers, row-major."""
+
+
+class SubstepView(StateView, Protocol):
     """What a driver may read and do around one substep; body arguments are scene indices."""
 
     substep: int
@@ -100,12 +119,6 @@ class SubstepView(Protocol):
     """Substep [s]."""
     action: Sequence[float]
     """Action in force."""
-
-    def pose(self, body: int) -> tuple[Vec, Quat]:
-        """Position [m] and ``wxyz`` quaternion now."""
-
-    def velocity(self, body: int) -> tuple[Vec, Vec]:
-        """Linear [m/s] and angular [rad/s] velocity now, world frame."""
 
     def contacts(self, body: int, other: int) -> list[ContactPoint]:
         """Contacts with positive impulse between two bodies in the substep just done."""
@@ -126,7 +139,10 @@ class SubstepView(Protocol):
 
 
 class Driver(Protocol):
-    """A thing that changes a scene over time. Stateless apart from what `reset` makes anew."""
+    """A thing that changes a scene over time. Stateless apart from what `reset` makes anew.
+
+    A class that inherits from this one may leave out `before` or `after`.
+    """
 
     def reset(self, scene: Scene, view: SubstepView) -> None:
         """Begin at state 0."""
@@ -171,6 +187,9 @@ class Engine(Protocol):
         self, action: Sequence[float], until: int, probe: Probe
     ) -> tuple[StateLog, CameraLog, LightLog, Contacts]:
         """Run substeps up to state ``until`` under one action; rows as the probe asks."""
+
+    def run(self, action: Sequence[float], until: int) -> StateView:
+        """Run substeps as `advance` does, and keep nothing."""
 
     def close(self) -> None:
         """Free everything; idempotent."""

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
-from wmeval.records import CameraLog, LightLog, StateLog
+from wmeval.records import CameraLog, LightLog, StateLog, WorldLog
 from wmeval.scene import MOTIONS, Scene
+from wmeval.sim.protocol import Quat, Vec
 
-Vec = tuple[float, float, float]
 Pose16 = tuple[float, ...]
 ROW_WIDTH = 13
 """Numbers per body and row: position 3, quaternion xyzw 4, linear 3 and angular velocity 3."""
@@ -107,18 +107,21 @@ class Rows:
         self._substeps.append(substep)
         self._flat += flat
         self._open_rows += 1
-        cameras = self._cameras
         if self._moved:
-            for camera, (position, target) in self._moved.items():
-                cameras[camera] = look_at_row(position, target)
-            self._moved.clear()
-        for pose in cameras:
+            self._move_cameras()
+        for pose in self._cameras:
             self._poses += pose
 
     def put(self, body: int, numbers: Sequence[float]) -> None:
         """Last known state (``ROW_WIDTH`` numbers) of a body that no row reads."""
         self._flush()
         self._last[body] = numbers
+
+    def last(self, body: int) -> list[float]:
+        """Last known state (``ROW_WIDTH`` numbers) of a body that no row reads."""
+        self._flush()
+        numbers: list[float] = self._last[body].tolist()
+        return numbers
 
     def set_motion(self, body: int, motion: int) -> None:
         """Motion from the next row on."""
@@ -129,6 +132,18 @@ class Rows:
     def set_camera(self, camera: int, position: Vec, target: Vec) -> None:
         """Pose from the next row on."""
         self._moved[camera] = (position, target)
+
+    def camera(self, camera: int) -> Pose16:
+        """Pose now."""
+        if self._moved:
+            self._move_cameras()
+        return self._cameras[camera]
+
+    def _move_cameras(self) -> None:
+        # Not in `set_camera`: a camera is put at every substep and looked through at few.
+        for camera, (position, target) in self._moved.items():
+            self._cameras[camera] = look_at_row(position, target)
+        self._moved.clear()
 
     def _flush(self) -> None:
         rows = self._open_rows
@@ -174,3 +189,33 @@ class Rows:
         lights = LightLog(_rows_of(self._sun_direction, n), _rows_of(self._sun_color, n))
         self._blocks, self._motions, self._substeps, self._poses = [], [], [], []
         return state, cameras, lights
+
+
+class LastRow:
+    """The last row of a log as a `StateView`."""
+
+    def __init__(self, log: WorldLog) -> None:
+        state = log.state
+        self._position = state.position[-1].tolist()
+        self._quaternion = state.quaternion_wxyz[-1].tolist()
+        self._linear = state.linear_velocity[-1].tolist()
+        self._angular = state.angular_velocity[-1].tolist()
+        self._motion = state.motion[-1].tolist()
+        self._cameras = log.cameras.T_world_camera[-1]
+
+    def pose(self, body: int) -> tuple[Vec, Quat]:
+        """Position [m] and ``wxyz`` quaternion."""
+        return self._position[body], self._quaternion[body]
+
+    def velocity(self, body: int) -> tuple[Vec, Vec]:
+        """Linear [m/s] and angular [rad/s] velocity, world frame."""
+        return self._linear[body], self._angular[body]
+
+    def motion(self, body: int) -> int:
+        """STATIC, KINEMATIC or DYNAMIC."""
+        motion: int = self._motion[body]
+        return motion
+
+    def camera(self, camera: int) -> tuple[float, ...]:
+        """``T_world_camera``, sixteen numbers, row-major."""
+        return tuple(self._cameras[camera].ravel().tolist())

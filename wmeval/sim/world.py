@@ -5,6 +5,7 @@ Environments, the recorder, twins and sweeps step Worlds; nothing else writes a 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import sys
@@ -15,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
-from wmeval.jobs.worker import WorkerClient
+from wmeval.jobs.worker import WorkerClient, WorkerError
 from wmeval.records import Contacts, WorldLog
 from wmeval.sim import wire
 from wmeval.sim.drivers import make_driver
 from wmeval.sim.engines import make_engine
 from wmeval.sim.events import EventDetector
-from wmeval.sim.protocol import EngineInfo, Probe, RayQuery, WorldSpec
+from wmeval.sim.protocol import EngineInfo, Probe, RayQuery, StateView, WorldSpec
+from wmeval.sim.rows import LastRow
 
 EVERYTHING = Probe(states="substeps", contacts=True)
 """All states and contacts."""
@@ -47,6 +49,16 @@ class World(Protocol):
         Returns:
             A row per substep or the last only, as ``probe.states`` says.
         """
+
+    def run(self, action: Sequence[float], until: int) -> StateView:
+        """Run substeps as `advance` does, without rows, contacts and events: fastest.
+
+        Returns:
+            The present state, to be read before the world goes on.
+        """
+
+    def log(self) -> WorldLog:
+        """The present state as one row, without contacts and events."""
 
     def fork(self, n: int) -> list[World]:
         """Independent continuations of the present state (`WorkerWorld` only)."""
@@ -118,6 +130,33 @@ class LocalWorld:
         self.substep = until
         return log
 
+    def run(self, action: Sequence[float], until: int) -> StateView:
+        """Run substeps as `advance` does, without rows, contacts and events: fastest.
+
+        Returns:
+            The present state, to be read before the world goes on.
+
+        Raises:
+            UserError: as `advance`; or events are looked for, which need `advance`.
+        """
+        if not self._ready:
+            raise UserError("reset the world before it runs")
+        if self._detector is not None:
+            raise UserError("a world that looks for events must advance, not run")
+        view = self._engine.run(action, until)
+        self.substep = until
+        return view
+
+    def log(self) -> WorldLog:
+        """The present state as one row, without contacts and events.
+
+        Raises:
+            UserError: the world was not reset.
+        """
+        if not self._ready:
+            raise UserError("reset the world before its log is read")
+        return WorldLog(*self._engine.log(Probe()))
+
     def raycast(
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -162,15 +201,25 @@ class WorkerWorld:
         python: str | os.PathLike[str] = sys.executable,
         timeout: float = 600.0,
     ) -> None:
-        self.spec = spec
-        self.substep = 0
         self._client = WorkerClient("wmeval.sim.serve:handlers", python=python, timeout=timeout)
-        header, arrays = wire.pack_spec(spec)
         try:
-            self._client.call("build", {"spec": header, "events": events}, arrays)
+            self.rebuild(spec, events=events)
         except BaseException:
             self._client.close()
             raise
+
+    def rebuild(self, spec: WorldSpec, *, events: bool = False) -> None:
+        """Become another world, to be reset, in the same process: much faster than a new one.
+
+        Raises:
+            UserError: an unknown engine or driver.
+            WorkerError: the worker failed.
+        """
+        header, arrays = wire.pack_spec(spec)
+        self._client.call("build", {"spec": header, "events": events}, arrays)
+        self.spec = spec
+        self.substep = 0
+        self._log: WorldLog | None = None
 
     @property
     def pid(self) -> int:
@@ -184,7 +233,7 @@ class WorkerWorld:
             UserError: the engine has no physics for something in the scene.
             WorkerError: the worker failed.
         """
-        log = wire.unpack_log(*self._client.call("reset"))
+        log = self._log = wire.unpack_log(*self._client.call("reset"))
         self.substep = 0
         return log
 
@@ -200,9 +249,32 @@ class WorkerWorld:
             "until": int(until),
             "probe": wire.pack_probe(probe),
         }
-        log = wire.unpack_log(*self._client.call("advance", header))
+        log = self._log = wire.unpack_log(*self._client.call("advance", header))
         self.substep = until
         return log
+
+    def run(self, action: Sequence[float], until: int) -> StateView:
+        """Run substeps as `advance` does.
+
+        Returns:
+            The state reached.
+
+        Raises:
+            UserError: as `advance`.
+            WorkerError: the worker failed.
+        """
+        return LastRow(self.advance(action, until, Probe()))
+
+    def log(self) -> WorldLog:
+        """The present state as one row, without contacts and events.
+
+        Raises:
+            UserError: the world was not reset.
+        """
+        if self._log is None:
+            raise UserError("reset the world before its log is read")
+        row = self._log.rows(slice(-1, None))
+        return WorldLog(row.state, row.cameras, row.lights)
 
     def raycast(
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
@@ -230,7 +302,7 @@ class WorkerWorld:
 
     def _continuation(self, client: WorkerClient) -> World:
         other = object.__new__(WorkerWorld)
-        other.spec, other.substep = self.spec, self.substep
+        other.spec, other.substep, other._log = self.spec, self.substep, self._log
         other._client = client
         return other
 
@@ -239,6 +311,25 @@ class WorkerWorld:
         self._client.close()
 
 
-def open_world(spec: WorldSpec, *, events: bool = False, branching: bool = False) -> World:
-    """A world of a specification: in this process, or in a worker that can fork."""
+def open_world(
+    spec: WorldSpec,
+    *,
+    events: bool = False,
+    branching: bool = False,
+    instead_of: World | None = None,
+) -> World:
+    """A world of a specification: in this process, or in a worker that can fork.
+
+    Args:
+        spec: all that makes it.
+        events: run the event detector.
+        branching: in a worker.
+        instead_of: a world that is no longer needed: its worker is used again, or it is closed.
+    """
+    if branching and isinstance(instead_of, WorkerWorld):
+        with contextlib.suppress(WorkerError):  # it died: a new one is made below
+            instead_of.rebuild(spec, events=events)
+            return instead_of
+    if instead_of is not None:
+        instead_of.close()
     return WorkerWorld(spec, events=events) if branching else LocalWorld(spec, events=events)

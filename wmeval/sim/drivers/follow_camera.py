@@ -9,10 +9,10 @@ from pydantic import Field
 
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index, camera_index
-from wmeval.sim.protocol import SubstepView
+from wmeval.sim.protocol import Driver, SubstepView
 
 
-class FollowCamera:
+class FollowCamera(Driver):
     """The eye keeps an offset from a body, at once or smoothly, and looks at it.
 
     Smoothly means ``eye += (body + offset - eye) (1 - exp(-rate dt))`` after every substep: a Lerp
@@ -53,9 +53,6 @@ class FollowCamera:
         ox, oy, oz = self._offset
         self._eye = (x + ox, y + oy, z + oz)
         self._put(view, x, y, z)
-
-    def before(self, view: SubstepView) -> None:
-        """Nothing."""
 
     def after(self, view: SubstepView) -> None:
         """Follow."""

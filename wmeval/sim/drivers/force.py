@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index
-from wmeval.sim.protocol import SubstepView, Vec
+from wmeval.sim.protocol import Driver, SubstepView, Vec
 
 _NONE = (0.0, 0.0, 0.0)
 
 
-class Force:
+class Force(Driver):
     """Force ``newtons * sum_i action[actions[i]] * axes[i]`` through the centre of mass.
 
     It acts during every substep that begins with a horizontal speed below ``max_speed`` (so the
@@ -82,6 +82,3 @@ class Force:
             fy += a * y
             fz += a * z
         return fx, fy, fz
-
-    def after(self, view: SubstepView) -> None:
-        """Nothing."""

@@ -7,10 +7,10 @@ from pydantic import Field
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Card, Scene
 from wmeval.sim.drivers.names import body_index
-from wmeval.sim.protocol import Quat, SubstepView, Vec
+from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
 
 
-class Release:
+class Release(Driver):
     """BeamDomino's pillars and slab: kinematic until the player hits a pillar hard.
 
     The supports stay kinematic until the first substep in which the striker touches one of the

@@ -28,6 +28,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +46,7 @@ from wmeval.sim.protocol import (
     EngineInfo,
     Probe,
     Quat,
+    StateView,
     Vec,
 )
 from wmeval.sim.rows import Rows
@@ -151,25 +153,27 @@ class BulletEngine:
         self._body_threshold = body_threshold
         # None: the body has no collision geometry or its slot is empty; its state is only data.
         self._ids: list[int | None] = []
-        self._index: dict[int, int] = {}
+        self._index: dict[int, int] = {}  # of a PyBullet number: in order, 0, 1, 2, ...
         self._motion = [MOTIONS.index(b.motion) for b in scene.bodies]
         self._inertia: dict[int, Vec] = {}
         self._damped: dict[int, tuple[float, float]] = {}
         for i, body in enumerate(scene.bodies):
             self._ids.append(self._add(i, body, meshes))
+        self._scene_index = np.array(list(self._index.values()), np.int32)
         self._moving = self._moving_bodies()
         self._poses: dict[int, tuple[Vec, Quat]] = {}
         self._velocities: dict[int, tuple[Vec, Vec]] = {}
         self._rows = Rows(scene, dt)
         # Drivers call this every substep: no detour through a method of this class.
         self.set_camera = self._rows.set_camera
-        self._read_key: tuple[frozenset[int] | None, tuple[int, ...]] | None = None
+        self._read_key: tuple[frozenset[int] | None, dict[int, int]] | None = None
         self._read_bodies: tuple[int, ...] = ()
         self._pairs_key: tuple[tuple[int, int], ...] | None = None
         self._pairs: frozenset[tuple[int, int]] = frozenset()
         self._reading: list[int] = []
-        self._before = [d.before for d in drivers]
-        self._after = [d.after for d in drivers]
+        # What a driver inherits does nothing.
+        self._before = [d.before for d in drivers if type(d).before is not Driver.before]
+        self._after = [d.after for d in drivers if type(d).after is not Driver.after]
         for driver in drivers:
             driver.reset(scene, self)
 
@@ -227,12 +231,13 @@ class BulletEngine:
         extra: dict[str, Any] = {"localInertiaDiagonal": inertia} if inertia and mass > 0 else {}
         self._p.changeDynamics(number, -1, mass=mass, physicsClientId=self._client, **extra)
 
-    def _moving_bodies(self) -> tuple[int, ...]:
-        return tuple(
-            i
+    def _moving_bodies(self) -> dict[int, int]:
+        """Scene index to PyBullet number of what the solver moves."""
+        return {
+            i: number
             for i, number in enumerate(self._ids)
             if number is not None and self._motion[i] == DYNAMIC
-        )
+        }
 
     # --- SubstepView ----------------------------------------------------------------------------
 
@@ -249,10 +254,11 @@ class BulletEngine:
         """Position [m] and ``wxyz`` quaternion now."""
         known = self._poses.get(body)
         if known is None:
-            number = self._ids[body]
-            position, (x, y, z, w) = self._p.getBasePositionAndOrientation(
-                self._number(body) if number is None else number, self._client
-            )
+            number = self._moving.get(body)
+            if number is None:
+                px, py, pz, x, y, z, w = self._rows.last(body)[:7]
+                return (px, py, pz), (w, x, y, z)
+            position, (x, y, z, w) = self._p.getBasePositionAndOrientation(number, self._client)
             known = self._poses[body] = (position, (w, x, y, z))
         return known
 
@@ -260,11 +266,20 @@ class BulletEngine:
         """Linear [m/s] and angular [rad/s] velocity now, world frame."""
         known = self._velocities.get(body)
         if known is None:
-            number = self._ids[body]
-            known = self._velocities[body] = self._p.getBaseVelocity(
-                self._number(body) if number is None else number, self._client
-            )
+            number = self._moving.get(body)
+            if number is None:
+                vx, vy, vz, wx, wy, wz = self._rows.last(body)[7:]
+                return (vx, vy, vz), (wx, wy, wz)
+            known = self._velocities[body] = self._p.getBaseVelocity(number, self._client)
         return known
+
+    def motion(self, body: int) -> int:
+        """STATIC, KINEMATIC or DYNAMIC."""
+        return self._motion[body]
+
+    def camera(self, camera: int) -> tuple[float, ...]:
+        """``T_world_camera`` now, sixteen numbers, row-major."""
+        return self._rows.camera(camera)
 
     def contacts(self, body: int, other: int) -> list[ContactPoint]:
         """Contacts with positive impulse between two bodies in the substep just done."""
@@ -306,6 +321,7 @@ class BulletEngine:
             )
         self._set_mass(body, number, mass)
         self._p.resetBaseVelocity(number, _ZERO, _ZERO, self._client)
+        self._poses.pop(body, None)
         self._velocities.pop(body, None)
         self._motion[body] = motion
         self._moving = self._moving_bodies()
@@ -342,7 +358,7 @@ class BulletEngine:
             wanted = self._wanted
             self._read_key = key
             self._read_bodies = tuple(i for i in self._moving if wanted is None or i in wanted)
-            self._reading = [self._number(i) for i in self._read_bodies]
+            self._reading = [self._moving[i] for i in self._read_bodies]
         self._rows.begin(self._read_bodies)
 
     def _write_row(self) -> None:
@@ -370,16 +386,63 @@ class BulletEngine:
         Raises:
             UserError: ``until`` is not after the present state, or a state is no longer finite.
         """
+        first, every = self.substep, probe.states == "substeps"
+        points: list[tuple[Any, ...]] = []
+        counts: list[int] = []
+        after = self._after
+        if probe.contacts:
+            # Before a driver changes anything.
+            after = [self._contact_reader(points, counts, probe.contacts), *after]
+        if every:
+            after = [*after, lambda _: self._write_row()]
+        self._begin_rows(probe)
+        self._steps(action, until, after)
+        if not every:
+            self._write_row()
+        state, cameras, lights = self._rows.take()
+        position = state.position[-1]
+        if not math.isfinite(float(position.sum())):
+            raise self._not_finite(int(np.argmin(np.isfinite(position).all(axis=-1))))
+        return state, cameras, lights, self._contacts_of(points, counts, first)
+
+    def run(self, action: Sequence[float], until: int) -> StateView:
+        """Run substeps as `advance` does, and keep nothing.
+
+        Returns:
+            The present state: this engine.
+
+        Raises:
+            UserError: as `advance`.
+        """
+        self._steps(action, until, self._after)
+        get_pose, c, poses = self._p.getBasePositionAndOrientation, self._client, self._poses
+        total = 0.0
+        for body, number in self._moving.items():
+            if body in poses:
+                px, py, pz = poses[body][0]
+            else:
+                position, (x, y, z, w) = get_pose(number, c)
+                poses[body] = position, (w, x, y, z)
+                px, py, pz = position
+            total += px + py + pz
+        if not math.isfinite(total):
+            raise self._not_finite(
+                next(i for i in self._moving if not all(map(math.isfinite, poses[i][0])))
+            )
+        return self
+
+    def _steps(
+        self,
+        action: Sequence[float],
+        until: int,
+        after: Sequence[Callable[[BulletEngine], None]],
+    ) -> None:
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
         self.action = tuple(action)  # a caller may reuse its array
         step: Callable[[int], None] = self._p.stepSimulation
-        c, before, after = self._client, self._before, self._after
+        c, before, damped = self._client, self._before, self._damped
         poses, velocities = self._poses, self._velocities
-        every, contacts, damped = probe.states == "substeps", probe.contacts, self._damped
-        only = None if isinstance(contacts, bool) else self._pairs_of(contacts)
-        rows: list[tuple[Any, ...]] = []
-        self._begin_rows(probe)
         while self.substep < until:
             for call in before:
                 call(self)
@@ -389,22 +452,14 @@ class BulletEngine:
             self.substep += 1
             poses.clear()
             velocities.clear()
-            if contacts:
-                self._read_contacts(rows, only)
             for call in after:
                 call(self)
-            if every:
-                self._write_row()
-        if not every:
-            self._write_row()
-        state, cameras, lights = self._rows.take()
-        if not math.isfinite(float(state.position[-1].sum())):
-            bad = int(np.argmin(np.isfinite(state.position[-1]).all(axis=-1)))
-            raise UserError(
-                f"body {state.bodies[bad]!r} left the finite world at t = "
-                f"{float(self.substep * self._dt):.4g} s: use a smaller dt or weaker actions"
-            )
-        return state, cameras, lights, Contacts.from_rows(rows) if rows else _NO_CONTACTS
+
+    def _not_finite(self, body: int) -> UserError:
+        return UserError(
+            f"body {self._scene.bodies[body].name!r} left the finite world at t = "
+            f"{float(self.substep * self._dt):.4g} s: use a smaller dt or weaker actions"
+        )
 
     def _damp(self) -> None:
         for body, (linear_factor, angular_factor) in self._damped.items():
@@ -424,15 +479,55 @@ class BulletEngine:
             self._pairs_key, self._pairs = pairs, frozenset(known + [(b, a) for a, b in known])
         return self._pairs
 
-    def _read_contacts(
-        self, rows: list[tuple[Any, ...]], only: frozenset[tuple[int, int]] | None
-    ) -> None:
-        index, dt, substep = self._index, self.dt, self.substep - 1
-        rows += [
-            (substep, index[q[1]], index[q[2]], q[6], q[7], q[9] * dt, _tangential(q, dt), q[8])
-            for q in self._p.getContactPoints(physicsClientId=self._client)
-            if q[9] > 0.0 and (only is None or (q[1], q[2]) in only)
-        ]
+    def _contact_reader(
+        self,
+        points: list[tuple[Any, ...]],
+        counts: list[int],
+        wanted: bool | tuple[tuple[int, int], ...],
+    ) -> Callable[[BulletEngine], None]:
+        get_points, c = self._p.getContactPoints, self._client
+        only = None if isinstance(wanted, bool) else self._pairs_of(wanted)
+
+        def read(_: BulletEngine) -> None:
+            found = [
+                q
+                for q in get_points(physicsClientId=c)
+                if q[9] > 0.0 and (only is None or (q[1], q[2]) in only)
+            ]
+            points.extend(found)
+            counts.append(len(found))
+
+        return read
+
+    def _contacts_of(
+        self, points: list[tuple[Any, ...]], counts: list[int], first: int
+    ) -> Contacts:
+        """PyBullet's contact points of consecutive substeps, ``first`` and on, as arrays."""
+        if not points:
+            return _NO_CONTACTS
+        columns = list(zip(*points, strict=True))
+        index, n = self._scene_index, len(points)
+
+        def numbers(column: int) -> NDArray[np.float64]:
+            return np.fromiter(columns[column], np.float64, n)
+
+        def vectors(column: int) -> NDArray[np.float64]:
+            return np.fromiter(chain.from_iterable(columns[column]), np.float64, 3 * n).reshape(
+                n, 3
+            )
+
+        friction = numbers(10)[:, None] * self.dt * vectors(11)
+        friction += numbers(12)[:, None] * self.dt * vectors(13)
+        return Contacts(
+            np.repeat(np.arange(first, first + len(counts)), counts),
+            index[np.array(columns[1])],
+            index[np.array(columns[2])],
+            vectors(6),
+            vectors(7),
+            numbers(9) * self.dt,
+            friction,
+            numbers(8),
+        )
 
     # --- RayQuery -------------------------------------------------------------------------------
 
