@@ -237,6 +237,27 @@ def test_an_ineligible_model_is_not_driven(tmp_path):
     assert "ineligible" in " ".join(page.text)
 
 
+def test_scenes_and_generations_are_kept_apart(tmp_path):
+    short = {"env_kwargs": {"max_steps": 90}, "scene_seeds": (0, 1), "generations": 2}
+    options = {**BASE, **short, "grid": "reference"}
+    config = PairConfig(candidate="frozen:fps=4,width=96,height=64", **options)
+    results = run_pair(config, tmp_path / "out")
+    row = results.row("rmse", BALL, "oracle")
+    assert (row.scenes, row.generations, row.cases) == (2, 4, 4)
+    assert {s: len(v) for s, v in row.samples.items()} == {"0": 2, "1": 2}
+    assert row.std == 0  # over generations, which are alike; the scenes differ
+    assert row.samples["0"][0] != row.samples["1"][0]
+    assert row.interval[0] < row.value < row.interval[1]
+    # On the reference's grid: a path every control period, not every frame.
+    measured = next(x for x in results.cases[0].measurements if x.key == row.key)
+    assert measured.n == 91
+    assert results.row("csr", "chain", "oracle").value == 0
+    # More generations of the same run are added, the finished ones stay.
+    more = run_pair(config.model_copy(update={"generations": 3}), tmp_path / "out")
+    assert more.row("rmse", BALL, "oracle").generations == 6
+    assert more.cases[:2] == results.cases[:2]
+
+
 def test_a_moving_view_gives_no_metres(tmp_path):
     options = {**BASE, "env_id": "BallRoller", "plan": "forward", "view": "follow"}
     config = PairConfig(candidate="frozen:fps=4,width=96,height=64", **options)

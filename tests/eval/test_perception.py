@@ -136,6 +136,44 @@ def test_only_balls_on_the_floor_have_a_known_height():
         ball_radius(scene(), "block")
 
 
+@pytest.mark.gl
+@pytest.mark.parametrize(
+    ("env_id", "plan"),
+    [("BeamDomino", "canonical"), ("BallRoller", "forward"), ("MirrorRollingBall", "forward")],
+)
+def test_the_driven_ball_of_every_scene_is_found_in_its_video(env_id, plan):
+    from wmeval.envs.record import record
+    from wmeval.eval.pair import PairConfig, case_of
+    from wmeval.eval.reference import first_masks, still_camera
+
+    size = (320, 176)
+    case = case_of(PairConfig(env_id=env_id, candidate="frozen", plan=plan), 0)
+    with case.open() as env:
+        rollout = record(
+            env, plan=case.plan, seed=0, options=case.options, layers=("rgb",), view="static",
+            width=size[0], height=size[1], fps=12, max_steps=100,
+        )  # fmt: skip
+        log, player = rollout.state_of_frames(), env.PLAYER
+        masks = first_masks(env, log, "static", size)
+        camera = still_camera(env, log, "static", size)
+    frames = np.asarray(rollout.frames.layers["rgb"])
+    estimate = classical(
+        frames, rollout.frames.times, scene=rollout.scene, balls=floor_balls(rollout.scene),
+        masks=masks, camera=camera,
+    )  # fmt: skip
+    true = log.state.position[:, log.state.body(player)]
+    pixels, depth = project(true, camera.K, camera.T_world_camera)
+    middle = camera.K[:2, 2]  # the silhouette's centre lies further out than the projected centre
+    r = ball_radius(rollout.scene, player)
+    pixels = middle + (pixels - middle) * (depth**2 / (depth**2 - r**2))[:, None]
+    error = np.linalg.norm(estimate.pixels[player] - pixels, axis=1)
+    assert estimate.coverage(player) == 1.0
+    assert np.median(error) < 0.8
+    assert error.max() < 2.5
+    assert np.linalg.norm(true[-1] - true[0]) > 1
+    assert np.median(np.linalg.norm(estimate.positions[player] - true, axis=1)) < 0.15
+
+
 # --- camera, stillness --------------------------------------------------------------------------
 
 

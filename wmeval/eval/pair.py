@@ -131,12 +131,42 @@ def _resolved(config: PairConfig) -> PairConfig:
     row = environment_row(config.env_id)
     load_plan(row.id, config.plan)
     job = config.model_copy(update={"env_id": row.id})
+    if job.suite is not None:
+        job = _from_suite(job, job.suite)
     candidate = parse_candidate(job.candidate)
     case = case_of(job, job.scene_seeds[0])
     # What can be refused is refused here, before a folder is touched.
     with case.open():
         candidate(case).close()
     return job
+
+
+def _from_suite(job: PairConfig, folder: str) -> PairConfig:
+    """The settings with the suite's own view, size, arguments and content hash.
+
+    Raises:
+        UserError: a damaged suite, or one without a case of this plan.
+    """
+    from wmeval.datasets.suite import read_suite
+
+    suite = read_suite(folder)
+    cases = [
+        dict(entry.case)
+        for entry in suite.cases()
+        if entry.case["env_id"] == job.env_id and entry.case["plan"]["name"] == job.plan
+    ]
+    if not cases:
+        raise UserError(
+            f"suite {folder} has no case of {job.env_id} with plan {job.plan!r}; it has "
+            f"{', '.join(suite.case_ids)}"
+        )
+    seeds = tuple(sorted({int(c["scene_seed"]) for c in cases}))
+    shared = {k: cases[0][k] for k in ("view", "width", "height", "env_kwargs")}
+    if any(c[k] != v for c in cases for k, v in shared.items()):
+        raise UserError(f"suite {folder}: its cases of {job.plan!r} differ in view or size")
+    return job.model_copy(
+        update={**shared, "scene_seeds": seeds, "suite_content": suite.content_hash}
+    )
 
 
 def _folders(jobs: Sequence[PairConfig], out: Path) -> list[Path]:

@@ -39,6 +39,8 @@ class PairConfig(Card):
             "reference": the candidate's paths are interpolated at the control times.
         tolerance: windowing of the causal chain [s]; None: the candidate's whole clip.
         crf: quality of the mp4 files that pixels are measured from.
+        suite: folder of a frozen suite that the references are read from; None records them.
+        suite_content: content hash of that suite.
     """
 
     env_id: str
@@ -53,6 +55,8 @@ class PairConfig(Card):
     grid: Literal["candidate", "reference"] = "candidate"
     tolerance: float | None = Field(default=None, gt=0)
     crf: int = Field(default=18, ge=0, le=51)
+    suite: str | None = None
+    suite_content: str | None = None
 
 
 class Measurement(Card):
