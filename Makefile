@@ -21,7 +21,7 @@ test: $(STAMP)
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not accept"
 
 accept: $(STAMP)
-	$(BIN)/pytest -q -m accept
+	$(BIN)/pytest -q -n 2 --dist worksteal -m accept
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

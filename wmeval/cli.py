@@ -340,6 +340,10 @@ def pair(
         float | None, typer.Option(help="Strict window of the causal chain [s]; default: none.")
     ] = None,
     max_steps: MaxSteps = None,
+    suite: Annotated[
+        Path | None,
+        typer.Option(help="Frozen suite to read references from; its seeds, view and size count."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: this one.")] = 0,
     overwrite: Overwrite = False,
     settings: Set = None,
@@ -365,6 +369,7 @@ def pair(
             grid=_grid(grid),
             tolerance=tolerance,
             env_kwargs=kwargs,
+            suite=None if suite is None else str(suite),
         )
         for text in candidate
     ]

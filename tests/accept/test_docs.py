@@ -13,7 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
-BLOCK = re.compile(r"(?:<!-- not run: ([^>]+?) -->\n+)?```(bash|python)([^\n]*)\n(.*?)```", re.S)
+BLOCK = re.compile(
+    r"(?:<!-- not run: ([^>]+?) -->\n+)?```(bash|python|yaml)([^\n]*)\n(.*?)```", re.S
+)
 # CI runs these itself; a block of them only is covered there.
 BY_CI = re.compile(r"^\s*(make (setup|demo|test|accept|lint|docs|bench)\b|git clone|cd wmeval|#|$)")
 

@@ -110,6 +110,38 @@ def record(
     )
 
 
+def frames_of(
+    env: WorldEnv,
+    rollout: Rollout,
+    *,
+    frame_times: Sequence[Time],
+    layers: str | Sequence[str],
+    view: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+) -> Frames:
+    """Pictures of a recorded episode on another grid of times: drawn, nothing is simulated.
+
+    Args:
+        env: reset to the episode's scene.
+        rollout: with every substep's state.
+        frame_times: ascending exact times [s]; times after the last state are left out.
+        layers: pictures to draw, of `wmeval.layers.RENDERED`.
+        view: camera; default: the reset's.
+        width: [px]; default: the environment's.
+        height: [px]; default: the environment's.
+
+    Raises:
+        UserError: the environment stands at another scene than the rollout's.
+    """
+    if env.scene.content_hash() != rollout.scene.content_hash():
+        raise UserError(
+            f"{env.ID}: this version makes another scene than the recorded one; record it anew"
+        )
+    grid = _Grid(env, None, frame_times)
+    return _draw(env, rollout.log, grid, rendered_layers(layers), view, width, height)
+
+
 def remake(metadata: Mapping[str, Any], *, actions: NDArray[Any] | None = None) -> Rollout:
     """Make a rollout again from its metadata; equal versions give equal bits.
 

@@ -141,8 +141,18 @@ def _resolved(config: PairConfig) -> PairConfig:
     return job
 
 
+def _suite_cases(job: PairConfig, folder: str) -> list[Any]:
+    """The suite's own cases of the job's environment and plan: frozen cards, not today's."""
+    from wmeval.datasets.suite import read_suite
+    from wmeval.envs.case import Case
+
+    suite = read_suite(folder, verify=False)
+    cases = [Case.model_validate(dict(entry.case)) for entry in suite.cases()]
+    return [c for c in cases if c.env_id == job.env_id and c.plan.name == job.plan]
+
+
 def _from_suite(job: PairConfig, folder: str) -> PairConfig:
-    """The settings with the suite's own view, size, arguments and content hash.
+    """The settings with the suite's own seeds, view, size, arguments and content hash.
 
     Raises:
         UserError: a damaged suite, or one without a case of this plan.
@@ -150,20 +160,16 @@ def _from_suite(job: PairConfig, folder: str) -> PairConfig:
     from wmeval.datasets.suite import read_suite
 
     suite = read_suite(folder)
-    cases = [
-        dict(entry.case)
-        for entry in suite.cases()
-        if entry.case["env_id"] == job.env_id and entry.case["plan"]["name"] == job.plan
-    ]
+    cases = _suite_cases(job, folder)
     if not cases:
         raise UserError(
             f"suite {folder} has no case of {job.env_id} with plan {job.plan!r}; it has "
             f"{', '.join(suite.case_ids)}"
         )
-    seeds = tuple(sorted({int(c["scene_seed"]) for c in cases}))
-    shared = {k: cases[0][k] for k in ("view", "width", "height", "env_kwargs")}
-    if any(c[k] != v for c in cases for k, v in shared.items()):
+    shared = {k: getattr(cases[0], k) for k in ("view", "width", "height", "env_kwargs")}
+    if any(getattr(c, k) != v for c in cases for k, v in shared.items()):
         raise UserError(f"suite {folder}: its cases of {job.plan!r} differ in view or size")
+    seeds = tuple(sorted(c.scene_seed for c in cases))
     return job.model_copy(
         update={**shared, "scene_seeds": seeds, "suite_content": suite.content_hash}
     )
@@ -246,6 +252,8 @@ def case_of(job: PairConfig, seed: int) -> Any:
     from wmeval.envs.case import Case
     from wmeval.envs.plans import load_plan
 
+    if job.suite is not None:
+        return next(c for c in _suite_cases(job, job.suite) if c.scene_seed == seed)
     return Case(
         env_id=job.env_id,
         env_kwargs=job.env_kwargs,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from wmeval.clock import CandidateClock
+from wmeval.datasets.rollout import Frames, Rollout
 from wmeval.errors import UserError
 from wmeval.eval import measure as m
 from wmeval.eval.metrics.flow import sampled_frames
