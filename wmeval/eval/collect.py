@@ -92,6 +92,10 @@ def _row(key: tuple[str, str, str], cases: Sequence[CaseRecord]) -> Row:
         value, std, interval = max(values), math.nan, (math.nan, math.nan)
     covered = [x.coverage for x in found if x.status == "measured" and x.coverage is not None]
     missing = sorted({x.reason for x in found if x.status != "measured"})
+    ends = [x.detail.get("stages_after_end") for x in found]
+    after = max((n for n in ends if isinstance(n, int)), default=0)
+    if after and values:
+        missing.append(f"up to {after} stages end after the clip and are not asked about")
     floor, why = _floor(cases, metric, subject, source)
     return Row(
         metric=metric,

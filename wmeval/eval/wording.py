@@ -126,6 +126,8 @@ def _sentence(row: Row, video: Row | None) -> tuple[str, str, str]:
         notes.append(f"from its video {shown(video.value)}; {own}: {shown(video.pixel_floor)}")
     if row.reduction_floor is not None and row.reduction_floor != row.identity:
         notes.append(f"coarser control alone: {shown(row.reduction_floor)}")
+    if row.reason:
+        notes.append(row.reason)
     return text, "; ".join(notes), tone(row)
 
 
@@ -143,7 +145,7 @@ def gist(results: PairResults) -> str:
     if csr is not None:
         broken, share = _first_break(results), number(csr.value, unit="%")
         if not broken:
-            parts.append("keeps the causal chain whole")
+            parts.append("keeps the causal chain whole" + (" as far as it goes" * bool(csr.reason)))
         elif csr.value:
             parts.append(f"keeps the causal chain in {share} of the cases, else breaks it")
         else:
