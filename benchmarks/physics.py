@@ -90,7 +90,7 @@ def actions(spec: WorldSpec) -> list[tuple[float, ...]]:
     """Full push for a while, then none."""
     count = int(SECONDS / spec.clock.control_period)
     pushed = int(PUSHED / spec.clock.control_period)
-    return [(1.0, 0.0)] * pushed + [(0.0, 0.0)] * (count - pushed)
+    return [(1.0 if i < pushed else 0.0, 0.0) for i in range(count)]
 
 
 def cpu_seconds_bare(spec: WorldSpec) -> tuple[float, list[tuple[float, ...]]]:

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
 _CODE = """
@@ -34,6 +36,28 @@ def test_two_processes_give_the_same_states():
     one = digests(1, 150, PYTHONHASHSEED="1")
     assert one == digests(1, 150, PYTHONHASHSEED="2", OMP_NUM_THREADS="1")
     assert len({line.split()[2] for line in one}) == 3
+
+
+@pytest.mark.parametrize("name", ["BallRoller", "BeamDomino", "MirrorRollingBall"])
+def test_every_info_level_tells_of_the_same_states_and_vectors(name):
+    """What is looked at, and when, changes nothing; level none makes its rows when asked."""
+    envs = [
+        gym.make(f"WMEval/{name}-v0", info_level=level).unwrapped
+        for level in ("none", "state", "full")
+    ]
+    vectors = [env.reset(seed=4)[0] for env in envs]
+    assert all(np.array_equal(v, vectors[0]) for v in vectors)
+    for step in range(120):
+        action = np.array([1.0, 0.02 * (step % 7)], np.float32)
+        vectors = [env.step(action)[0] for env in envs]
+        assert all(v.tobytes() == vectors[0].tobytes() for v in vectors)
+        if step % 11 == 0:
+            assert len({env.log.state.sha256() for env in envs}) == 1
+    for env in envs:
+        env.close()
+    # The last state is there after the end, too.
+    assert len({env.log.state.sha256() for env in envs}) == 1
+    assert envs[0].log.state.substep.tolist() == [480]
 
 
 @pytest.mark.accept

@@ -224,3 +224,51 @@ def test_worker_worlds_cast_rays():
     assert world.spec.scene.bodies[bodies[0]].name == "ball"
     assert np.abs(points[0] - [0, -6.5, 0.5]).max() < 1e-3
     world.close()
+
+
+@pytest.mark.parametrize("kind", [LocalWorld, WorkerWorld])
+def test_running_reaches_the_bits_of_advancing(kind):
+    spec = beam_domino(0.0)
+    run, advanced = kind(spec), LocalWorld(spec)
+    run.reset()
+    advanced.reset()
+    for i in range(0, 130, 10):  # past the release at 1.5 s
+        view = run.run((1.0, 0.0), 4 * (i + 10))
+        row = advanced.advance((1.0, 0.0), 4 * (i + 10), Probe())
+        state = row.state
+        for b in range(len(state.bodies)):
+            (position, quaternion), (linear, angular) = view.pose(b), view.velocity(b)
+            assert list(position) == state.position[-1, b].tolist()
+            assert list(quaternion) == state.quaternion_wxyz[-1, b].tolist()
+            assert list(linear) == state.linear_velocity[-1, b].tolist()
+            assert list(angular) == state.angular_velocity[-1, b].tolist()
+            assert view.motion(b) == state.motion[-1, b]
+        for c in range(len(spec.scene.cameras)):
+            assert list(view.camera(c)) == row.cameras.T_world_camera[-1, c].ravel().tolist()
+        assert same(run.log(), row)
+    assert (state.motion[-1] != LocalWorld(spec).reset().state.motion[-1]).any()
+    run.close()
+
+
+def test_a_world_that_looks_for_events_does_not_run():
+    world = LocalWorld(beam_domino(0.0), events=True)
+    world.reset()
+    with pytest.raises(UserError, match="advance"):
+        world.run((1.0, 0.0), 4)
+
+
+def test_a_worker_is_used_again_and_a_dead_one_replaced():
+    first, second = beam_domino(0.0), beam_domino(0.6)
+    world = open_world(first, branching=True)
+    drive(world, seconds=0.5)
+    pid = world.pid
+    again = open_world(second, events=True, branching=True, instead_of=world)
+    assert again.pid == pid
+    assert again.spec is second
+    local = WorldLog.concatenate(drive(LocalWorld(second, events=True), seconds=2.0))
+    assert same(WorldLog.concatenate(drive(again, seconds=2.0)), local)
+    os.kill(pid, signal.SIGKILL)
+    new = open_world(first, branching=True, instead_of=again)
+    assert new.pid != pid
+    assert len(new.reset()) == 1
+    new.close()

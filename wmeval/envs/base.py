@@ -592,8 +592,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             "time": float(self.time),
             "substep": int(state.substep[-1]),
             "state": {
-                name: {key: getattr(state, key)[-1, i] for key in fields}
-                for i, name in enumerate(state.bodies)
+                name: dict(zip(fields, values, strict=True))
+                for name, *values in zip(
+                    state.bodies, *(getattr(state, key)[-1] for key in fields), strict=True
+                )
             },
             "events": log.events,
         }

@@ -51,13 +51,15 @@ class FollowCamera(Driver):
         self._factor = -math.expm1(-self._params.rate * view.dt) if smooth else 1.0
         x, y, z = view.pose(self._body)[0]
         ox, oy, oz = self._offset
+        lx, ly, lz = self._look_at
         self._eye = (x + ox, y + oy, z + oz)
-        self._put(view, x, y, z)
+        view.set_camera(self._camera, self._eye, (x + lx, y + ly, z + lz))
 
     def after(self, view: SubstepView) -> None:
         """Follow."""
         x, y, z = view.pose(self._body)[0]
         ox, oy, oz = self._offset
+        lx, ly, lz = self._look_at
         k = self._factor
         if k == 1.0:
             self._eye = (x + ox, y + oy, z + oz)
@@ -68,8 +70,4 @@ class FollowCamera(Driver):
                 ey + (y + oy - ey) * k,
                 ez + (z + oz - ez) * k,
             )
-        self._put(view, x, y, z)
-
-    def _put(self, view: SubstepView, x: float, y: float, z: float) -> None:
-        lx, ly, lz = self._look_at
         view.set_camera(self._camera, self._eye, (x + lx, y + ly, z + lz))

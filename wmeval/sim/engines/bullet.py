@@ -25,10 +25,10 @@ import importlib
 import importlib.metadata
 import math
 import os
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -66,6 +66,9 @@ _BODY_OPTION = "contact_processing_threshold"
 _MAX_RAYS = 4096
 _ZERO = (0.0, 0.0, 0.0)
 _NO_CONTACTS = Contacts.empty()
+_POINT = struct.Struct("18d")
+"""A contact point: bodies a and b, place on b 3, normal 3, distance, normal force, and twice a
+friction force with its direction 3."""
 
 
 @contextlib.contextmanager
@@ -173,7 +176,7 @@ class BulletEngine:
         self._reading: list[int] = []
         # What a driver inherits does nothing.
         self._before = [d.before for d in drivers if type(d).before is not Driver.before]
-        self._after = [d.after for d in drivers if type(d).after is not Driver.after]
+        self._after: list[_Hook] = [d.after for d in drivers if type(d).after is not Driver.after]
         for driver in drivers:
             driver.reset(scene, self)
 
@@ -387,14 +390,14 @@ class BulletEngine:
             UserError: ``until`` is not after the present state, or a state is no longer finite.
         """
         first, every = self.substep, probe.states == "substeps"
-        points: list[tuple[Any, ...]] = []
+        points: list[bytes] = []
         counts: list[int] = []
-        after = self._after
+        after = list(self._after)
         if probe.contacts:
             # Before a driver changes anything.
-            after = [self._contact_reader(points, counts, probe.contacts), *after]
+            after.insert(0, self._contact_reader(points, counts, probe.contacts))
         if every:
-            after = [*after, lambda _: self._write_row()]
+            after.append(BulletEngine._write_row)
         self._begin_rows(probe)
         self._steps(action, until, after)
         if not every:
@@ -435,7 +438,7 @@ class BulletEngine:
         self,
         action: Sequence[float],
         until: int,
-        after: Sequence[Callable[[BulletEngine], None]],
+        after: Sequence[_Hook],
     ) -> None:
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
@@ -444,8 +447,8 @@ class BulletEngine:
         c, before, damped = self._client, self._before, self._damped
         poses, velocities = self._poses, self._velocities
         while self.substep < until:
-            for call in before:
-                call(self)
+            for prepare in before:
+                prepare(self)
             if damped:
                 self._damp()
             step(c)
@@ -481,52 +484,47 @@ class BulletEngine:
 
     def _contact_reader(
         self,
-        points: list[tuple[Any, ...]],
+        points: list[bytes],
         counts: list[int],
         wanted: bool | tuple[tuple[int, int], ...],
-    ) -> Callable[[BulletEngine], None]:
-        get_points, c = self._p.getContactPoints, self._client
+    ) -> _Hook:
+        get_points, c, pack = self._p.getContactPoints, self._client, _POINT.pack
         only = None if isinstance(wanted, bool) else self._pairs_of(wanted)
 
         def read(_: BulletEngine) -> None:
-            found = [
-                q
-                for q in get_points(physicsClientId=c)
-                if q[9] > 0.0 and (only is None or (q[1], q[2]) in only)
-            ]
-            points.extend(found)
-            counts.append(len(found))
+            before = len(points)
+            # Packed at once: hundreds of nested tuples kept for later are slow to come back to.
+            points.extend(
+                [
+                    pack(a, b, *place, *normal, gap, force, f, *along, g, *across)
+                    for _, a, b, _, _, _, place, normal, gap, force, f, along, g, across in (
+                        get_points(physicsClientId=c)
+                    )
+                    if force > 0.0 and (only is None or (a, b) in only)
+                ]
+            )
+            counts.append(len(points) - before)
 
         return read
 
-    def _contacts_of(
-        self, points: list[tuple[Any, ...]], counts: list[int], first: int
-    ) -> Contacts:
-        """PyBullet's contact points of consecutive substeps, ``first`` and on, as arrays."""
+    def _contacts_of(self, points: list[bytes], counts: list[int], first: int) -> Contacts:
+        """Packed contact points of consecutive substeps, ``first`` and on, as arrays."""
         if not points:
             return _NO_CONTACTS
-        columns = list(zip(*points, strict=True))
-        index, n = self._scene_index, len(points)
-
-        def numbers(column: int) -> NDArray[np.float64]:
-            return np.fromiter(columns[column], np.float64, n)
-
-        def vectors(column: int) -> NDArray[np.float64]:
-            return np.fromiter(chain.from_iterable(columns[column]), np.float64, 3 * n).reshape(
-                n, 3
-            )
-
-        friction = numbers(10)[:, None] * self.dt * vectors(11)
-        friction += numbers(12)[:, None] * self.dt * vectors(13)
+        table: NDArray[np.float64] = np.frombuffer(b"".join(points)).reshape(len(points), -1)
+        ids = self._scene_index[table[:, 0:2].astype(np.intp)]
+        f, g = table[:, 10:11] * self.dt, table[:, 14:15] * self.dt
+        friction: NDArray[np.float64] = f * table[:, 11:14]
+        friction += g * table[:, 15:18]
         return Contacts(
             np.repeat(np.arange(first, first + len(counts)), counts),
-            index[np.array(columns[1])],
-            index[np.array(columns[2])],
-            vectors(6),
-            vectors(7),
-            numbers(9) * self.dt,
+            ids[:, 0].copy(),
+            ids[:, 1].copy(),
+            table[:, 2:5].copy(),
+            table[:, 5:8].copy(),
+            table[:, 9] * self.dt,
             friction,
-            numbers(8),
+            table[:, 8].copy(),
         )
 
     # --- RayQuery -------------------------------------------------------------------------------
@@ -591,6 +589,9 @@ class BulletEngine:
         # the interpreter's end the module may be gone already.
         with contextlib.suppress(Exception):
             self.close()
+
+
+_Hook = Callable[[BulletEngine], None]
 
 
 def _tangential(q: Sequence[Any], dt: float) -> Vec:
