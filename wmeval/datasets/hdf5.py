@@ -11,18 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.datasets import codecs, document
-from wmeval.datasets.lazy import LazyLayer
+from wmeval.datasets import codecs, document, stored
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
-from wmeval.datasets.stored_contacts import PATHS
 from wmeval.errors import UserError
 from wmeval.jobs.ledger import canonical
 from wmeval.layers import LAYERS
@@ -230,41 +227,6 @@ def _open(place: Location) -> Any:
     return h5py.File(source, "r", rdcc_nbytes=0)
 
 
-class _ReadFrame:
-    """Reads one frame of one layer; the background plate with the first."""
-
-    def __init__(
-        self,
-        source: _Source,
-        name: str,
-        entry: Mapping[str, Any],
-        plate: Mapping[str, Any] | None,
-    ) -> None:
-        self.source, self.name, self.entry, self.plate = source, name, entry, plate
-        self.dtype = np.dtype(entry["dtype"])
-        self._packing: codecs.Packing | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_packing": None}
-
-    def packing(self) -> codecs.Packing:
-        """How the layer is packed."""
-        if self._packing is None:
-            self._packing = document.packing_of(
-                self.source.url,
-                self.name,
-                self.entry,
-                self.plate,
-                lambda path: self.source.read(path, ..., path),
-            )
-        return self._packing
-
-    def __call__(self, i: int) -> Array:
-        what = f"frame {i} of layer {self.name!r}"
-        stored = self.source.read(f"layer/{self.name}", i, what)
-        return self.packing().unpack(stored, self.dtype)
-
-
 def read_hdf5(url: str | Path) -> Rollout:
     """Read a rollout file: the state now, checked by its checksums; frames when sliced.
 
@@ -286,47 +248,8 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
         with _open(place) as file:
             text = file.attrs["wmeval"]
             header = document.parse_header(text, where)
-
-            def load(name: str) -> Array:
-                return _load(file, where, name, header["arrays"][name])
-
-            source = _Source(place, sha256)
-
-            def later(name: str) -> Array:
-                return source.read(name, ..., name)
-
-            layers = _layers(file, where, header, source)
-            for name in PATHS.values():
-                _same(file[name], where, name, header["arrays"][name])
-            return document.restore(where, header, load, later, layers), header
+            return stored.restore(file, where, header, _Source(place, sha256)), header
     except UserError:
         raise
     except (OSError, KeyError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise document.damaged(where, str(error) or type(error).__name__) from error
-
-
-def _load(file: Any, where: str, name: str, entry: Mapping[str, Any]) -> Array:
-    dataset = file[name]
-    _same(dataset, where, name, entry)
-    return np.asarray(dataset[...])
-
-
-def _same(dataset: Any, where: str, name: str, entry: Mapping[str, Any]) -> None:
-    # What is allocated is what the file says, so that is compared before anything is read.
-    if list(dataset.shape) != entry["shape"] or dataset.dtype != np.dtype(entry["dtype"]):
-        raise document.damaged(where, f"{name} is {dataset.dtype} {dataset.shape}")
-
-
-def _layers(
-    file: Any, where: str, header: Mapping[str, Any], source: _Source
-) -> dict[str, FrameArray]:
-    layers: dict[str, FrameArray] = {}
-    for name, entry in document.layer_entries(where, header):
-        dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
-        stored = file[f"layer/{name}"]
-        if stored.shape != shape or stored.dtype != document.stored_dtype(entry):
-            raise document.damaged(where, f"layer {name!r} is {stored.dtype} {stored.shape}")
-        layers[name] = LazyLayer(
-            _ReadFrame(source, name, entry, header["arrays"].get(f"plate/{name}")), shape, dtype
-        )
-    return layers

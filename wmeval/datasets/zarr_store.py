@@ -13,7 +13,7 @@ import json
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.datasets import codecs, document
-from wmeval.datasets.lazy import LazyLayer
+from wmeval.datasets import codecs, document, stored
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
-from wmeval.datasets.stored_contacts import PATHS
 from wmeval.errors import UserError
 from wmeval.jobs.atomic import atomic_dir, disk_errors
 from wmeval.jobs.ledger import canonical
@@ -288,41 +286,6 @@ class _Source:
             raise document.damaged(self.url, f"{what} ({error})") from error
 
 
-class _ReadFrame:
-    """Reads one frame of one layer; the background plate with the first."""
-
-    def __init__(
-        self,
-        source: _Source,
-        name: str,
-        entry: Mapping[str, Any],
-        plate: Mapping[str, Any] | None,
-    ) -> None:
-        self.source, self.name, self.entry, self.plate = source, name, entry, plate
-        self.dtype = np.dtype(entry["dtype"])
-        self._packing: codecs.Packing | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_packing": None}
-
-    def packing(self) -> codecs.Packing:
-        """How the layer is packed."""
-        if self._packing is None:
-            self._packing = document.packing_of(
-                self.source.url,
-                self.name,
-                self.entry,
-                self.plate,
-                lambda path: self.source.read(path, ..., path),
-            )
-        return self._packing
-
-    def __call__(self, i: int) -> Array:
-        what = f"frame {i} of layer {self.name!r}"
-        stored = self.source.read(f"layer/{self.name}", i, what)
-        return self.packing().unpack(stored, self.dtype)
-
-
 def read_zarr(url: str | Path) -> Rollout:
     """Read a Zarr store: the state now, checked by its checksums; frames when sliced.
 
@@ -347,50 +310,11 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
     try:
         root = _open(place)
         header = document.check_header(root.attrs.get("wmeval"), where)
-
-        def load(name: str) -> Array:
-            return _load(root, where, name, header["arrays"][name])
-
-        source = _Source(where, sha256)
-
-        def later(name: str) -> Array:
-            return source.read(name, ..., name)
-
-        layers = _layers(root, where, header, source)
-        for name in PATHS.values():
-            _same(root[name], where, name, header["arrays"][name])
-        return document.restore(where, header, load, later, layers), header
+        return stored.restore(root, where, header, _Source(where, sha256)), header
     except UserError:
         raise
     except Exception as error:  # zarr, codecs and file systems raise what they like
         raise document.damaged(where, str(error) or type(error).__name__) from error
-
-
-def _load(root: Any, where: str, name: str, entry: Mapping[str, Any]) -> Array:
-    array = root[name]
-    _same(array, where, name, entry)
-    return np.ascontiguousarray(array[...])
-
-
-def _same(array: Any, where: str, name: str, entry: Mapping[str, Any]) -> None:
-    # What is allocated is what the store says, so that is compared before anything is read.
-    if list(array.shape) != entry["shape"] or array.dtype != np.dtype(entry["dtype"]):
-        raise document.damaged(where, f"{name} is {array.dtype} {array.shape}")
-
-
-def _layers(
-    root: Any, where: str, header: Mapping[str, Any], source: _Source
-) -> dict[str, FrameArray]:
-    layers: dict[str, FrameArray] = {}
-    for name, entry in document.layer_entries(where, header):
-        dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
-        stored = root[f"layer/{name}"]
-        if stored.shape != shape or stored.dtype != document.stored_dtype(entry):
-            raise document.damaged(where, f"layer {name!r} is {stored.dtype} {stored.shape}")
-        layers[name] = LazyLayer(
-            _ReadFrame(source, name, entry, header["arrays"].get(f"plate/{name}")), shape, dtype
-        )
-    return layers
 
 
 def remove(url: str | Path) -> None:
