@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wmeval.assets.meshes import wedge
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
-from wmeval.envs.parts import ball, block, material, unit, yaw
+from wmeval.envs.parts import ball, ball_drivers, block, material, unit, yaw
 from wmeval.envs.rewards import Displaced
 from wmeval.scene import (
     Body,
@@ -28,7 +28,7 @@ from wmeval.scene import (
     Vec3,
     Visual,
 )
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
+from wmeval.sim.protocol import EngineConfig, EventRules, StateView
 
 PUSH_N = 2.0
 MAX_SPEED_MPS = 10.0
@@ -223,26 +223,11 @@ def compose(rng: np.random.Generator) -> Composition:
         sun=Sun(direction=unit((0.55, 0.25, -0.9)), strength=2.6),
         sky=Sky(),
     )  # fmt: skip
-    drivers = (
-        DriverSpec(
-            kind="force",
-            params={
-                "body": "player",
-                "axes": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]],
-                "newtons": PUSH_N,
-                "max_speed": MAX_SPEED_MPS,
-            },
-        ),
-        DriverSpec(
-            kind="follow_camera",
-            params={
-                "camera": "follow",
-                "body": "player",
-                "offset": list(CAMERA_OFFSET),
-                "look_at": list(CAMERA_LOOK_AT),
-                "mode": "rigid",
-            },
-        ),
+    drivers = ball_drivers(
+        newtons=PUSH_N,
+        max_speed=MAX_SPEED_MPS,
+        offset=CAMERA_OFFSET,
+        look_at=CAMERA_LOOK_AT,
     )
     rules = EventRules(
         contact_roles=(

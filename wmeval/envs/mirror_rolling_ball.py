@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
-from wmeval.envs.parts import ball, block, material, unit
+from wmeval.envs.parts import ball, ball_drivers, block, material, unit
 from wmeval.envs.rewards import Displaced
 from wmeval.errors import UserError
 from wmeval.scene import Camera, Scene, Sky, Sun, Vec3
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
+from wmeval.sim.protocol import EngineConfig, EventRules, StateView
 
 PUSH_N = 2.0
 MAX_SPEED_MPS = 10.0
@@ -197,26 +197,11 @@ def compose(places: list[tuple[float, float]]) -> Composition:
         sun=Sun(direction=unit((0.5, 0.42, -0.75)), strength=3.2),
         sky=Sky(),
     )  # fmt: skip
-    drivers = (
-        DriverSpec(
-            kind="force",
-            params={
-                "body": "player",
-                "axes": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]],
-                "newtons": PUSH_N,
-                "max_speed": MAX_SPEED_MPS,
-            },
-        ),
-        DriverSpec(
-            kind="follow_camera",
-            params={
-                "camera": "follow",
-                "body": "player",
-                "offset": list(CAMERA_OFFSET),
-                "look_at": list(CAMERA_LOOK_AT),
-                "mode": "rigid",
-            },
-        ),
+    drivers = ball_drivers(
+        newtons=PUSH_N,
+        max_speed=MAX_SPEED_MPS,
+        offset=CAMERA_OFFSET,
+        look_at=CAMERA_LOOK_AT,
     )
     rules = EventRules(contact_roles=(("player", "ball"), ("ball", "ball")))
     return Composition(scene, drivers, rules, {}, EngineConfig(restitution_threshold=0.1))

@@ -19,6 +19,7 @@ from wmeval.scene import (
     Vec3,
     Visual,
 )
+from wmeval.sim.protocol import DriverSpec
 
 
 def ball(name: str, role: str, instance: int, *, material: str, radius: float, mass: float,
@@ -61,3 +62,37 @@ def unit(v: Vec3) -> Vec3:
     """Direction of a vector."""
     n = math.hypot(*v)
     return (v[0] / n, v[1] / n, v[2] / n)
+
+
+def ball_drivers(
+    *, newtons: float, max_speed: float, offset: Vec3, look_at: Vec3
+) -> tuple[DriverSpec, ...]:
+    """Drivers of a pushed ball that is followed at a fixed offset (WMEval, BallRoller's camera).
+
+    Args:
+        newtons: force of a full action along x or y [N].
+        max_speed: horizontal speed above which nothing pushes [m/s].
+        offset: camera from the ball [m].
+        look_at: looked-at point from the ball [m].
+    """
+    return (
+        DriverSpec(
+            kind="force",
+            params={
+                "body": "player",
+                "axes": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]],
+                "newtons": newtons,
+                "max_speed": max_speed,
+            },
+        ),
+        DriverSpec(
+            kind="follow_camera",
+            params={
+                "camera": "follow",
+                "body": "player",
+                "offset": list(offset),
+                "look_at": list(look_at),
+                "mode": "rigid",
+            },
+        ),
+    )
