@@ -89,6 +89,7 @@ def metrics() -> str:
 def commands() -> str:
     """The command's own help, as Markdown."""
     import typer.main
+
     from wmeval.cli import app
 
     def section(command: Any, path: str) -> list[str]:
