@@ -9,19 +9,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.sim.render.cells import MARGIN_PX, Rect
 from wmeval.sim.render.pieces import BALL_DARKENS, DARKENS_M, Pieces, SunView, View, extents
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Rect = tuple[int, int, int, int]
-"""x0, y0, x1, y1 [px]; the ends are exclusive."""
-
-MARGIN_PX = 2
 RECT_COST_PX = 3000
 """Cost of one more rectangle, in pixels."""
 
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
+
+
+_TURNS = np.arange(12) * (np.pi / 6)
+# Around a unit circle from outside.
+_RING = np.stack([np.cos(_TURNS), np.sin(_TURNS)], axis=1) / np.cos(np.pi / 12)
 
 
 def corners(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
@@ -77,7 +79,56 @@ def _pixels(tangents: F8, reaches: Mask, behind: Mask, view: View) -> F8:
     return np.asarray(out)
 
 
-def shadow_outlines(
+def piece_hulls(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, view: View) -> F8:
+    """Points (N, 12, 3) [m] whose hulls look at least as large as the pieces grown by ``pad``."""
+    box = corners(pieces, rotation, centre, chosen, pad)
+    out = np.concatenate([box, box[:, :4]], axis=1)
+    ball = pieces.ball[chosen]
+    if ball.any():
+        middle = centre[chosen][ball]
+        radius = pieces.radius[chosen][ball] + pad
+        to = middle - view.eye
+        away = np.linalg.norm(to, axis=1)
+        share = np.minimum(radius / np.maximum(away, 1e-9), 1.0)
+        # The circle in which lines of sight touch the ball.
+        flat = middle - to * (share**2)[:, None]
+        wide = radius * np.sqrt(1 - share**2)
+        axis = to / np.maximum(away, 1e-9)[:, None]
+        helper = np.where(np.abs(axis[:, 2:]) < 0.9, [[0.0, 0, 1]], [[1.0, 0, 0]])
+        u = np.cross(helper, axis)
+        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        turn = np.stack([u, np.cross(axis, u)], axis=1) * wide[:, None, None]
+        ring = flat[:, None] + np.einsum("kc,ncx->nkx", _RING, turn)
+        # Too near to be seen as a circle: its box may be anything.
+        out[ball] = np.where((share < 0.9)[:, None, None], ring, out[ball])
+    return out
+
+
+def landing_hulls(
+    pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, sun: SunView, height: F8
+) -> F8:
+    """Points (N, 12, 3) around the chosen pieces' shadows on the planes at ``height`` (N,) [m]."""
+    box = corners(pieces, rotation, centre, chosen, pad)
+    radius = pieces.radius[chosen] + pad
+    steep = max(float(sun.to_sun[2]), 1e-3)
+    drift = -sun.to_sun[:2] / steep  # sideways for each metre down
+    run = np.maximum(box[..., 2] - height[:, None], 0.0)
+    flat = box[..., :2] + drift * run[..., None]
+    flat = np.concatenate([flat, flat[:, :4]], axis=1)
+    # A plane meets the cylinder of a ball's shadow in an ellipse, drawn out along the sun's path.
+    run = np.maximum(centre[chosen, 2] - height, 0.0)
+    middle = centre[chosen, :2] + drift * run[:, None]
+    far = float(np.hypot(*drift))
+    along = drift / far if far > 1e-9 else np.array([1.0, 0.0])
+    across = np.array([-along[1], along[0]])
+    ellipse = _RING @ np.stack([along * np.hypot(1.0, far), across])
+    ring = middle[:, None] + ellipse[None] * radius[:, None, None]
+    flat = np.where(pieces.ball[chosen, None, None], ring, flat)
+    plane = np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))
+    return np.concatenate([flat, plane], axis=2)
+
+
+def shadow_hulls(
     pieces: Pieces,
     rotation: F8,
     centre: F8,
@@ -87,7 +138,7 @@ def shadow_outlines(
     sun: SunView,
     floor: F8 | None,
 ) -> F8:
-    """Bounds (N, 4) [px] of all that the chosen pieces' shadows can touch.
+    """Points (N, 24, 3) [m] whose hulls hide all that the pieces and their shadows can touch.
 
     Args:
         pieces: the scene's.
@@ -101,45 +152,20 @@ def shadow_outlines(
 
     A shadow that may miss the floor's top is followed far down.
     """
-    ball = pieces.ball[chosen]
-    box = corners(pieces, rotation, centre, chosen, pad)
-    radius = pieces.radius[chosen] + pad
-    lowest = np.where(ball, centre[chosen, 2] - radius, box[..., 2].min(axis=1))
-    steep = max(float(sun.to_sun[2]), 1e-3)
-    drift = -sun.to_sun[:2] / steep  # sideways for each metre down
-    # Where a plane meets the cylinder of a ball's shadow: an ellipse of this size.
-    ellipse = radius[:, None] * np.sqrt(1 + drift**2)
-
-    def landing(height: F8) -> F8:
-        """Corners (N, 8, 3) around the shadow on the plane at ``height`` (N,)."""
-        run = np.maximum(box[..., 2] - height[:, None], 0.0)
-        flat = box[..., :2] + drift * run[..., None]
-        run = np.maximum(centre[chosen, 2] - height, 0.0)
-        middle = centre[chosen, :2] + drift * run[:, None]
-        square = middle[:, None] + _SIGNS[None, :, :2] * ellipse[:, None]
-        flat = np.where(ball[:, None, None], square, flat)
-        plane = np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))
-        return np.concatenate([flat, plane], axis=2)
-
+    lowest = corners(pieces, rotation, centre, chosen, pad)[..., 2].min(axis=1)
     deep = lowest - 100.0
     if floor is not None:
         top = np.full(len(chosen), floor[1, 2])
-        land = landing(top)[..., :2]
+        land = landing_hulls(pieces, rotation, centre, chosen, pad, sun, top)[..., :2]
         inside = ((land > floor[0, :2]) & (land < floor[1, :2])).all(axis=(1, 2))
         deep = np.where(inside, top, np.minimum(deep, floor[0, 2]))
-    start = piece_outlines(pieces, rotation, centre, chosen, pad, view)
-    end = landing(np.asarray(deep))
-    # Where either reaches behind the camera, what lies between them may be anywhere.
-    local = (end - view.eye) @ view.axes[2]
-    some = ((local < view.near).any(axis=1) | ~np.isfinite(start).all(axis=1))[:, None]
-    both = around(start, outlines(end, view))
-    return np.where(some, np.array([0.0, 0, view.width, view.height]), both)
+    start = piece_hulls(pieces, rotation, centre, chosen, pad, view)
+    end = landing_hulls(pieces, rotation, centre, chosen, pad, sun, deep)
+    return np.concatenate([start, end], axis=1)
 
 
-def dark_outlines(
-    pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float, view: View
-) -> F8:
-    """Bounds (N, 4) [px] of the ground from which the chosen pieces take ambient light."""
+def dark_hulls(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
+    """Points (M, 8, 3) [m] around the ground from which M of the pieces take ambient light."""
     radius, ball = pieces.radius[chosen], pieces.ball[chosen]
     up = centre[chosen, 2] - pieces.stand
     lateral = np.sqrt(np.maximum((BALL_DARKENS * radius) ** 2 - up**2, 0.0))
@@ -149,14 +175,7 @@ def dark_outlines(
     size = np.concatenate([reach + pad, np.full((len(chosen), 1), 0.22)], axis=1)
     middle = centre[chosen].copy()
     middle[:, 2] = pieces.stand
-    out = outlines(middle[:, None] + _SIGNS[None] * size[:, None], view)
-    nothing = np.array([np.inf, np.inf, -np.inf, -np.inf])
-    return np.where(near[:, None], out, nothing)
-
-
-def around(a: F8, b: F8) -> F8:
-    """Bounds (N, 4) around both of two."""
-    return np.concatenate([np.minimum(a[:, :2], b[:, :2]), np.maximum(a[:, 2:], b[:, 2:])], axis=1)
+    return np.asarray((middle[:, None] + _SIGNS[None] * size[:, None])[near])
 
 
 def to_rects(bounds: F8, view: View) -> list[Rect]:
@@ -177,69 +196,22 @@ def _area(r: Rect) -> int:
     return (r[2] - r[0]) * (r[3] - r[1])
 
 
-def _union(a: Rect, b: Rect) -> Rect:
-    return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
-
-
-def _overlap(a: Rect, b: Rect) -> int:
-    w = min(a[2], b[2]) - max(a[0], b[0])
-    h = min(a[3], b[3]) - max(a[1], b[1])
-    return w * h if w > 0 and h > 0 else 0
-
-
-def intersection(a: Rect, b: Rect) -> Rect | None:
-    """What two rectangles share."""
-    out = (max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3]))
-    return out if out[2] > out[0] and out[3] > out[1] else None
-
-
-def outside(a: Rect, b: Rect) -> list[Rect]:
-    """The part of ``a`` that is not in ``b``, as up to four rectangles."""
-    both = intersection(a, b)
-    if both is None:
-        return [a]
-    x0, y0, x1, y1 = both
-    parts = [(a[0], a[1], a[2], y0), (a[0], y1, a[2], a[3])]
-    parts += [(a[0], y0, x0, y1), (x1, y0, a[2], y1)]
-    return [p for p in parts if p[2] > p[0] and p[3] > p[1]]
-
-
-def seen_part(polygon: F8, view: View) -> Rect:
-    """Rectangle around what a view shows of a convex polygon (K, 3) [m]; empty if nothing."""
-    depth = (polygon - view.eye) @ view.axes[2] - view.near
-    kept = []
-    for i in range(len(polygon)):
-        a, b = depth[i - 1], depth[i]
-        if (a > 0) != (b > 0):
-            kept.append(polygon[i - 1] + (polygon[i] - polygon[i - 1]) * (a / (a - b)))
-        if b > 0:
-            kept.append(polygon[i])
-    if not kept:
-        return (0, 0, 0, 0)
-    # A hair in front of the near plane, where rounding cannot put them behind it.
-    points = np.array(kept) + view.axes[2] * (1e-6 * view.near)
-    rects = to_rects(outlines(points[None], view), view)
-    return rects[0] if rects else (0, 0, 0, 0)
-
-
 def merge(rects: list[Rect]) -> list[Rect]:
     """Join rectangles as long as that is cheaper than drawing them apart."""
-    rects = list(dict.fromkeys(rects))
-    while len(rects) > 1:
-        best, pair = 0, None
-        for i, a in enumerate(rects):
-            for j in range(i + 1, len(rects)):
-                b = rects[j]
-                gain = _area(a) + _area(b) + RECT_COST_PX - _area(_union(a, b))
-                if gain > best:
-                    best, pair = gain, (i, j)
-        if pair is None:
+    box = np.array(list(dict.fromkeys(rects)), np.int64).reshape(-1, 4)
+    while len(box) > 1:
+        low = np.minimum(box[:, None, :2], box[None, :, :2])
+        high = np.maximum(box[:, None, 2:], box[None, :, 2:])
+        area = (box[:, 2:] - box[:, :2]).prod(axis=1)
+        gain = area[:, None] + area[None] + RECT_COST_PX - (high - low).prod(axis=2)
+        np.fill_diagonal(gain, 0)
+        i, j = divmod(int(gain.argmax()), len(box))
+        if gain[i, j] <= 0:
             break
-        i, j = pair
-        joined = _union(rects[i], rects[j])
-        rects = [r for k, r in enumerate(rects) if k not in pair]
-        rects.append(joined)
-    return rects
+        joined = np.concatenate([low[i, j], high[i, j]])
+        inside = (box[:, :2] >= joined[:2]).all(axis=1) & (box[:, 2:] <= joined[2:]).all(axis=1)
+        box = np.concatenate([box[~inside], joined[None]])
+    return [(int(x0), int(y0), int(x1), int(y1)) for x0, y0, x1, y1 in box]
 
 
 def covers_most(rects: list[Rect], view: View) -> bool:

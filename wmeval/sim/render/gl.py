@@ -38,6 +38,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "glEnable": (_UINT,),
     "glDisable": (_UINT,),
     "glScissor": (_INT, _INT, _INT, _INT),
+    "glDepthMask": (ctypes.c_ubyte,),
     "glBlendFunc": (_UINT, _UINT),
     "glCreateTextures": (_UINT, _INT, ctypes.POINTER(_UINT)),
     "glDeleteTextures": (_INT, ctypes.POINTER(_UINT)),

@@ -18,8 +18,9 @@ from wmeval.assets.textures import bake, decode_srgb
 from wmeval.errors import UserError
 from wmeval.scene import Scene, Texture
 from wmeval.sim.render import gl
+from wmeval.sim.render.cells import Layout, Rect, intersection, outside
 from wmeval.sim.render.clouds import cloud_layer
-from wmeval.sim.render.dirty import Rect, intersection, outside, touching
+from wmeval.sim.render.dirty import corners, touching
 from wmeval.sim.render.pieces import GLASS, OPAQUE, RECORD, Pieces, SunView, View, cube_views
 
 if TYPE_CHECKING:
@@ -33,12 +34,22 @@ Mask = NDArray[np.bool_]
 MATTE_ROUGHNESS = 0.7
 """From here on a surface shows no highlight and no reflection (and is drawn without them)."""
 
+ERROR_PX = 0.25
+"""By how much [px] a mesh may depart from the finest one in the colours."""
+
+BODIES_COST_PX = 8000
+"""What another rectangle of bodies costs, in pixels."""
+
+MASK_SIZE = 256
+"""Cells along a side of the mask that tells where shadows may fall (as in ``light.glsl``)."""
+
 GROUND_SIZE = 256
 """Texels along a side of the map of light that bodies take from the ground."""
 FRAME_BYTES = 512
 """Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
 _LIGHT = ("frame", "sky", "light", "film")
 _MESH = (*_LIGHT, "mesh_surface", "openness")
+_FLOOR = (*_LIGHT, "floor_surface", "openness")
 _BALL = (*_LIGHT, "ball_surface", "openness")
 _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     # name: (geometry, vertex shader, fragment shader's parts, defines)
@@ -46,9 +57,16 @@ _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "ball_glossy": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ()),
     "mesh_matte": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE",)),
     "ball_matte": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("MATTE",)),
-    # The floor where neither a shadow nor a body's darkness can reach it.
-    "mesh_glossy_plain": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("PLAIN",)),
-    "mesh_matte_plain": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE", "PLAIN")),
+    # Convex pieces that nothing else can shade.
+    "mesh_glossy_lit": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("LIT",)),
+    "ball_glossy_lit": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("LIT",)),
+    "mesh_matte_lit": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("MATTE", "LIT")),
+    "ball_matte_lit": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("MATTE", "LIT")),
+    # The floor's top; "plain" where neither a shadow nor a body's darkness can reach it.
+    "floor_glossy": ("floor", "floor.vert", (*_FLOOR, "opaque.frag"), ()),
+    "floor_matte": ("floor", "floor.vert", (*_FLOOR, "opaque.frag"), ("MATTE",)),
+    "floor_glossy_plain": ("floor", "floor.vert", (*_FLOOR, "opaque.frag"), ("PLAIN",)),
+    "floor_matte_plain": ("floor", "floor.vert", (*_FLOOR, "opaque.frag"), ("MATTE", "PLAIN")),
     "mesh_cube": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("CUBE",)),
     "ball_cube": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("CUBE",)),
     "mesh_mirror": ("mesh", "surface.vert", (*_MESH, "mirror.frag"), ()),
@@ -57,6 +75,7 @@ _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "ball_glass": ("ball", "ball.vert", (*_BALL, "glass.frag"), ()),
     "mesh_label": ("mesh", "label.vert", ("frame", "label.frag"), ()),
     "ball_label": ("ball", "ball.vert", ("frame", "label_ball.frag"), ()),
+    "floor_label": ("floor", "floor.vert", ("frame", "label_floor.frag"), ()),
     "mesh_glass_id": ("mesh", "label.vert", ("frame", "label.frag"), ("IDS",)),
     "ball_glass_id": ("ball", "ball.vert", ("frame", "label_ball.frag"), ("IDS",)),
     "mesh_shadow": ("mesh", "shadow.vert", ("shadow.frag",), ()),
@@ -66,6 +85,7 @@ _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "ground": ("ball", "ground.vert", ("frame", "piece", "ground.frag"), ()),
     "sky": ("screen", "", ("frame", "sky", "film", "sky.frag"), ()),
     "sky_cube": ("screen", "", ("frame", "sky", "film", "sky.frag"), ("CUBE",)),
+    "resolve": ("screen", "", ("resolve.frag",), ()),
     "shade_ids": ("screen", "", ("frame", "shade_ids.frag"), ()),
 }
 """One program per kind of surface and pass: a single one with branches costs a third more."""
@@ -78,6 +98,7 @@ class Targets:
     width: int
     height: int
     many: Any
+    many_color: Any
     color: Any
     label: Any
     label_texture: Any
@@ -99,8 +120,8 @@ class Instant:
         drawn: (P,) pieces that are in the world.
         sun: its view.
         sun_color: (3,) linear.
-        sky_rows: rows from the top in which sky may show.
-        shaded: part of the picture in which the floor may be shaded by anything.
+        layout: how the cells of the picture are drawn.
+        lit: (P,) pieces whose sunny side no piece can shade.
     """
 
     camera: View
@@ -110,8 +131,8 @@ class Instant:
     drawn: Mask
     sun: SunView
     sun_color: F8
-    sky_rows: int
-    shaded: Rect
+    lit: Mask
+    layout: Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +143,35 @@ class Scope:
         rects: parts of the picture.
         visible: (P,) pieces in view.
         bounds: (P, 4) their outlines' bounds [px].
+        covered: rectangle that shows the floor's top and nothing behind it, or None.
     """
 
     rects: list[Rect]
     visible: Mask
     bounds: F8
+    covered: Rect | None
 
     def inside(self, rect: Rect) -> Mask:
         """Pieces that reach into a rectangle."""
         return self.visible & touching(self.bounds, rect)
+
+
+@dataclass(frozen=True, eq=False)
+class Canvas:
+    """What the colour pass draws.
+
+    Attributes:
+        layout: how.
+        todo: cells to be drawn; the others keep their colours.
+        pieces: indices of the pieces that reach into ``todo``; without the floor where it is drawn
+            as a plane.
+        bounds: (P, 4) outlines' bounds [px] of all pieces.
+    """
+
+    layout: Layout
+    todo: Mask
+    pieces: I8
+    bounds: F8
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +236,7 @@ class Passes:
         self.ground_map = keep(ctx.texture((GROUND_SIZE, GROUND_SIZE), 1))
         self.ground_map.repeat_x = self.ground_map.repeat_y = False
         self.ground_target = keep(ctx.framebuffer([self.ground_map]))
-        self.shadow_mask = keep(ctx.texture((128, 128), 1, dtype="u1"))
+        self.shadow_mask = keep(ctx.texture((MASK_SIZE, MASK_SIZE), 1, dtype="u1"))
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
         self._programs: dict[str, _Program] = {}
@@ -224,8 +265,10 @@ class Passes:
                 made = self._mesh_program(vertex, fragment, *defines)
             elif kind == "ball":
                 made = self._ball_program(vertex, fragment, *defines)
+            elif kind == "floor":
+                made = self._screen_program(("frame", "piece", vertex), fragment, *defines)
             else:
-                made = self._screen_program(fragment, *defines)
+                made = self._screen_program(("sky.vert",), fragment, *defines)
             self._programs[name] = made
         return self._programs[name]
 
@@ -233,7 +276,7 @@ class Passes:
         self, vertex: tuple[str, ...], fragment: tuple[str, ...], defines: tuple[str, ...]
     ) -> Any:
         if self.samples > 1 and "CUBE" not in defines:
-            defines = (*defines, "SAMPLES")
+            defines = (*defines, f"SAMPLES {self.samples}")
         head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
         key = (self.samples, vertex, fragment, defines)
         if key in _compiled:
@@ -248,6 +291,8 @@ class Passes:
         ):
             if name in program:
                 program[name].value = unit
+        if "samples" in program:
+            program["samples"].value = 0
         for unit, name in enumerate(("depth_map", "label_map", "shadow_depth", "shadow_instance")):
             if name in program:
                 program[name].value = unit
@@ -275,8 +320,10 @@ class Passes:
         array = self.ctx.vertex_array(program, [(self.chosen, "1u/i", "in_piece")])
         return _Program(program, self._keep(array))
 
-    def _screen_program(self, fragment: tuple[str, ...], *defines: str) -> _Program:
-        program = self._compile(("sky.vert",), fragment, defines)
+    def _screen_program(
+        self, vertex: tuple[str, ...], fragment: tuple[str, ...], *defines: str
+    ) -> _Program:
+        program = self._compile(vertex, fragment, defines)
         return _Program(program, self._keep(self.ctx.vertex_array(program, [])))
 
     def _shadow_target(self, size: int, *, ids: bool) -> Any:
@@ -334,11 +381,14 @@ class Passes:
         label_texture = ctx.texture(size, 4, dtype="i2")
         label_texture.filter = (ctx.NEAREST, ctx.NEAREST)
         many_color = ctx.texture(size, 4, samples=samples)
+        if not samples:
+            many_color.filter = (ctx.NEAREST, ctx.NEAREST)
         many = with_depth(many_color, many_depth)
         return Targets(
             width,
             height,
             many,
+            many_color,
             ctx.framebuffer([ctx.texture(size, 4)]),
             with_depth(label_texture, label_depth),
             label_texture,
@@ -448,17 +498,29 @@ class Passes:
 
     def write_shadow_mask(self, instant: Instant, chosen: I8) -> None:
         """Mark the cells of the sun's view that any caster may darken."""
+        import cv2
+
         n = self.shadow_mask.width
-        rows = instant.sun.rows[:2]
-        middle = instant.centre[chosen] @ rows[:, :3].T + rows[:, 3]
-        axes = np.einsum("kj,pji->pki", rows[:, :3], instant.rotation[chosen])
-        reach = np.einsum("pki,pi->pk", np.abs(axes), self.pieces.half[chosen])
+        pieces, rows = self.pieces, instant.sun.rows[:2]
         pad = 8.0 / self.shadow_size
-        low = np.clip(np.floor((middle - reach - pad) * n), 0, n).astype(int)
-        high = np.clip(np.ceil((middle + reach + pad) * n), 0, n).astype(int)
+        balls = pieces.ball[chosen]
         mask = np.zeros((n, n), np.uint8)
-        for (x0, y0), (x1, y1) in zip(low, high, strict=True):
-            mask[y0:y1, x0:x1] = 1
+        boxes = corners(
+            pieces, instant.rotation, instant.centre, chosen[~balls], pad * instant.sun.span
+        )
+        at = np.rint(((boxes @ rows[:, :3].T + rows[:, 3]) * n - 0.5) * 16)
+        for hull in np.clip(at, -1e5, 1e5).astype(np.int32):
+            cv2.fillConvexPoly(mask, cv2.convexHull(hull), (1,), shift=4)
+        middle = (instant.centre[chosen[balls]] @ rows[:, :3].T + rows[:, 3]) * n - 0.5
+        radius = (pieces.radius[chosen[balls]] / instant.sun.span + pad) * n
+        for (x, y), r in zip(
+            np.rint(np.clip(middle, -n, 2 * n) * 16).astype(int).tolist(),
+            np.ceil(np.minimum(radius, 4 * n) * 16).astype(int).tolist(),
+            strict=True,
+        ):
+            cv2.circle(mask, (x, y), r, (1,), -1, shift=4)
+        # What was drawn is right to a cell.
+        cv2.dilate(mask, np.ones((3, 3), np.uint8), dst=mask)
         self.shadow_mask.write(mask.tobytes())
 
     def cube_of(self, instant: Instant, piece: int) -> Cube:
@@ -530,61 +592,103 @@ class Passes:
         self.shadow_mask.use(5)
 
     def draw_color(
-        self, targets: Targets, instant: Instant, scope: Scope, mirrors: I8, cubes: list[Cube]
+        self, targets: Targets, instant: Instant, canvas: Canvas, mirrors: I8, cubes: list[Cube]
     ) -> None:
-        """The picture inside the rectangles, and its samples resolved."""
-        ctx, pieces, many = self.ctx, self.pieces, targets.many
+        """The cells to be drawn. Only where edges may show are there several samples a pixel."""
+        ctx, layout, todo = self.ctx, canvas.layout, canvas.todo
+        grid, many, covered, shaded = layout.grid, layout.many, layout.covered, layout.shaded
+        mixed = ~(covered | layout.open)
         self._bind_light()
-        away = np.linalg.norm(instant.centre - instant.camera.eye, axis=1)
-        for rect in scope.rects:
-            inside = scope.inside(rect)
-            many.scissor = _scissor(rect)
-            many.use()
-            self._state(depth=">=", front="cw", clip=True)
-            self.device.clear_depth(many, 0.0)
-            opaque = np.flatnonzero(inside & (pieces.kind == OPAQUE))
-            matte = pieces.record[opaque, 15] >= MATTE_ROUGHNESS
-            floor = opaque == pieces.floor
-            for kind, which in (("glossy", ~matte & ~floor), ("matte", matte & ~floor)):
-                self._draw_surfaces(kind, instant, instant.camera, opaque[which], error_px=0.25)
-            # The floor last: what stands on it has filled the depth by then.
-            if floor.any():
-                self._draw_floor("matte" if matte[floor][0] else "glossy", instant, rect)
-            for piece, cube in zip(mirrors, cubes, strict=True):
-                if inside[piece]:
-                    self._draw_mirror(instant, piece, cube)
-            ctx.disable(ctx.CULL_FACE)
-            self._draw_sky(many, instant, rect)
-            glass = np.flatnonzero(inside & (pieces.kind == GLASS))
-            if len(glass):
-                many.depth_mask = False
-                many.use()
-                ctx.enable(ctx.CULL_FACE | ctx.BLEND)
-                self.device.glBlendFunc(gl.ONE, gl.SRC1_COLOR)
-                for piece in glass[np.argsort(-away[glass], kind="stable")]:
-                    chosen = np.array([piece])
-                    self._draw_surfaces("glass", instant, instant.camera, chosen, error_px=0.25)
-                many.depth_mask = True
-                ctx.disable(ctx.BLEND)
-        many.scissor = None
-        many.use()  # the blits below are not to be cut by the last scissor
-        for rect in scope.rects:
-            # All at the end: each change of the target makes the driver finish what it has.
-            self.device.glBlitNamedFramebuffer(
-                many.glo, targets.color.glo, *rect, *rect, gl.COLOR_BUFFER_BIT, gl.NEAREST
-            )
+        floor = self._floor_kind()
+        targets.color.use()
+        ctx.enable_only(0)
+        plain = todo & covered & ~many
+        self._fill(f"{floor}_plain", grid.rects(plain & ~shaded))
+        self._fill(floor, grid.rects(plain & shaded))
+        self._fill("sky", grid.rects(todo & layout.open & ~many))
+        edges = todo & many
+        rects = grid.rects(edges)
+        if not rects:
+            self._scissor(None)
+            return
+        targets.many.use()
+        # What lies behind everything comes first and needs no clearing of the depth.
+        self._state(depth="1", front="cw", clip=False)
+        ctx.disable(ctx.CULL_FACE)
+        self._fill(floor, grid.rects(edges & covered))
+        self._fill("sky", grid.rects(edges & ~covered))
+        self._state(depth=">=", front="cw", clip=True)
+        for rect in grid.rects(edges & mixed):
+            self._scissor(rect)
+            which = np.array([self.pieces.floor])
+            kind = "matte" if self._matte(which)[0] else "glossy"
+            self._draw_surfaces(kind, instant, instant.camera, which, error_px=ERROR_PX)
+        self._draw_bodies(instant, canvas, rects, mirrors, cubes)
+        targets.color.use()
+        ctx.enable_only(0)
+        targets.many_color.use(0)
+        self._fill("resolve", rects)
+        self._scissor(None)
 
-    def _draw_floor(self, kind: str, instant: Instant, rect: Rect) -> None:
-        """The floor: with shadows in the part of the picture that shows their window only."""
-        chosen = np.array([self.pieces.floor])
-        parts = [(part, f"{kind}_plain") for part in outside(rect, instant.shaded)]
-        both = intersection(rect, instant.shaded)
-        if both:
-            parts.append((both, kind))
-        for part, program in parts:
-            self.ctx.scissor = _scissor(part)
-            self._draw_surfaces(program, instant, instant.camera, chosen, error_px=0.25)
-        self.ctx.scissor = _scissor(rect)
+    def _draw_bodies(
+        self, instant: Instant, canvas: Canvas, rects: list[Rect], mirrors: I8, cubes: list[Cube]
+    ) -> None:
+        """Pieces over their background: opaque ones, chrome, then glass from far to near."""
+        ctx, pieces, chosen = self.ctx, self.pieces, canvas.pieces
+        opaque = pieces.kind[chosen] == OPAQUE
+        parts = [_around(rects)]
+        if not canvas.todo.all():
+            parts = canvas.layout.grid.blocks(canvas.todo & canvas.layout.many, BODIES_COST_PX)
+        for rect in parts:
+            self._scissor(rect)
+            inside = touching(canvas.bounds[chosen], rect)
+            some = chosen[inside & opaque]
+            matte, lit = self._matte(some), instant.lit[some]
+            for name, which in (
+                ("glossy", ~matte & ~lit),
+                ("glossy_lit", ~matte & lit),
+                ("matte", matte & ~lit),
+                ("matte_lit", matte & lit),
+            ):
+                self._draw_surfaces(name, instant, instant.camera, some[which], error_px=ERROR_PX)
+            for piece, cube in zip(mirrors, cubes, strict=True):
+                if piece in chosen[inside]:
+                    self._draw_mirror(instant, piece, cube)
+        # Once for each pixel, so in one rectangle around all.
+        self._scissor(_around(rects))
+        glass = chosen[pieces.kind[chosen] == GLASS]
+        if len(glass):
+            ctx.enable(ctx.CULL_FACE | ctx.BLEND)
+            self.device.glDepthMask(False)
+            self.device.glBlendFunc(gl.ONE, gl.SRC1_COLOR)
+            away = np.linalg.norm(instant.centre[glass] - instant.camera.eye, axis=1)
+            for piece in glass[np.argsort(-away, kind="stable")]:
+                self._draw_surfaces(
+                    "glass", instant, instant.camera, np.array([piece]), error_px=ERROR_PX
+                )
+            self.device.glDepthMask(True)
+            ctx.disable(ctx.BLEND)
+
+    def _matte(self, chosen: I8) -> Mask:
+        return np.asarray(self.pieces.record[chosen, 15] >= MATTE_ROUGHNESS)
+
+    def _floor_kind(self) -> str:
+        k = self.pieces.floor
+        return "floor_matte" if k < 0 or self._matte(np.array([k]))[0] else "floor_glossy"
+
+    def _fill(self, name: str, rects: list[Rect]) -> None:
+        """Draw rectangles with a program that covers the whole picture."""
+        for rect in rects:
+            self._scissor(rect)
+            self.program(name).array.render(mode=self.ctx.TRIANGLES, vertices=3)
+
+    def _scissor(self, rect: Rect | None) -> None:
+        """Limit what follows to a rectangle: raw calls, since there are many."""
+        if rect is None:
+            self.device.glDisable(gl.SCISSOR_TEST)
+        else:
+            self.device.glEnable(gl.SCISSOR_TEST)
+            self.device.glScissor(*_scissor(rect))
 
     def _draw_mirror(self, instant: Instant, piece: int, cube: Cube) -> None:
         cube.texture.use(3)
@@ -595,14 +699,6 @@ class Passes:
         program["cube_center"].value = (*centre, math.log2(cube.size) - 1)
         self._draw_surfaces("mirror", instant, instant.camera, np.array([piece]), error_px=0.1)
 
-    def _draw_sky(self, target: Any, instant: Instant, rect: Rect) -> None:
-        """The sky, in the rows that the floor does not fill from edge to edge."""
-        rows = (rect[0], rect[1], rect[2], min(rect[3], instant.sky_rows))
-        if rows[3] > rows[1]:
-            self.ctx.scissor = _scissor(rows)
-            self.program("sky").array.render(mode=self.ctx.TRIANGLES, vertices=3)
-            self.ctx.scissor = _scissor(rect)
-
     def read_color(self, targets: Targets, rect: Rect) -> NDArray[np.uint8]:
         """Colours (h, w, 3) of a rectangle."""
         out = np.empty((rect[3] - rect[1], rect[2] - rect[0], 3), np.uint8)
@@ -611,16 +707,29 @@ class Passes:
 
     def draw_labels(self, targets: Targets, scope: Scope) -> None:
         """Ids, normals and depth of the nearest opaque surface at each pixel's centre."""
-        target = targets.label
+        target, pieces = targets.label, self.pieces
+        target.use()
         for rect in scope.rects:
-            target.scissor = _scissor(rect)
-            target.use()
+            self._scissor(rect)
+            inside = scope.inside(rect)
+            covered = scope.covered and intersection(rect, scope.covered)
+            if covered != rect:
+                self.device.clear_depth(target, 0.0)
+                self.device.clear_labels(target)
+            if covered:
+                # The floor fills this part: it is drawn as a plane, over whatever was there.
+                self._state(depth="1", front="cw", clip=False)
+                self.ctx.disable(self.ctx.CULL_FACE)
+                self._fill("floor_label", [covered])
             self._state(depth=">=", front="cw", clip=True)
-            self.device.clear_depth(target, 0.0)
-            self.device.clear_labels(target)
-            chosen = np.flatnonzero(scope.inside(rect) & (self.pieces.kind != GLASS))
-            self._draw_label_pieces(chosen, "label")
-        target.scissor = None
+            if scope.covered:
+                inside[pieces.floor] = False
+                for part in outside(rect, covered):
+                    self._scissor(part)
+                    self._draw_label_pieces(np.array([pieces.floor]), "label")
+                self._scissor(rect)
+            self._draw_label_pieces(np.flatnonzero(inside & (pieces.kind != GLASS)), "label")
+        self._scissor(None)
 
     def _draw_label_pieces(self, chosen: I8, what: str) -> None:
         pieces = self.pieces
@@ -697,6 +806,11 @@ class Passes:
 
 def _scissor(rect: Rect) -> tuple[int, int, int, int]:
     return rect[0], rect[1], rect[2] - rect[0], rect[3] - rect[1]
+
+
+def _around(rects: list[Rect]) -> Rect:
+    low, high = np.array(rects)[:, :2].min(axis=0), np.array(rects)[:, 2:].max(axis=0)
+    return int(low[0]), int(low[1]), int(high[0]), int(high[1])
 
 
 def _source(name: str) -> str:

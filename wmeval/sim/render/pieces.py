@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from wmeval import conventions
 from wmeval.assets import meshes as shapes
 from wmeval.assets.textures import bake, decode_srgb
-from wmeval.scene import STATIC, Box, Cylinder, Material, MeshData, Meshes, Scene, Sphere, Texture
+from wmeval.scene import (
+    STATIC,
+    Box,
+    Cylinder,
+    Material,
+    MeshData,
+    Meshes,
+    Scene,
+    Sphere,
+    Texture,
+)
 from wmeval.sim.protocol import RenderState
 
 F4 = NDArray[np.float32]
@@ -51,6 +61,7 @@ class Pieces:
         kind: (P,) OPAQUE | MIRROR | GLASS.
         radius: (P,) of the bounding sphere [m].
         ball: (P,) is a sphere.
+        convex: (P,) its shape throws no shadow on itself.
         half: (P, 3) half extents of the bounding box in the piece's frame [m].
         record: (P, RECORD) what does not change of the GPU's records.
         static: (P,) its body is static in the scene.
@@ -71,6 +82,7 @@ class Pieces:
     kind: I8
     radius: F8
     ball: Mask
+    convex: Mask
     half: F8
     record: F4
     static: Mask
@@ -117,7 +129,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     textures: dict[Texture, int] = {}
     pool: list[MeshData] = []
     found: dict[tuple[object, float | None], tuple[list[int], list[float]]] = {}
-    rows: list[tuple[int, int, int, float, bool]] = []
+    rows: list[tuple[int, int, int, float, bool, bool]] = []
     position, rotation, half, record, coarse, departure = [], [], [], [], [], []
     for index, body in enumerate(scene.bodies):
         for visual in body.visuals:
@@ -151,7 +163,8 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                 radius = float(np.linalg.norm(pool[slot].vertices.astype(np.float64), axis=1).max())
             coarse.append(choice[0])
             departure.append(choice[1])
-            rows.append((index, slot, _kind(look), radius, ball))
+            convex = isinstance(shape, Sphere | Box | Cylinder)
+            rows.append((index, slot, _kind(look), radius, ball, convex))
             position.append(visual.position)
             rotation.append(conventions.quaternion_to_matrix(np.array(visual.quaternion_wxyz)))
             half.append(size)
@@ -164,7 +177,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                 )
             )
     count = len(rows)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 5
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 6
     body_of = np.array(columns[0], np.int64)
     pool = pool or [shapes.box((1.0, 1.0, 1.0))]
     starts = np.cumsum([0] + [len(m.vertices) for m in pool[:-1]])
@@ -182,6 +195,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         np.array(columns[2], np.int64),
         np.array(columns[3], np.float64),
         np.array(columns[4], bool),
+        np.array(columns[5], bool),
         np.array(half, np.float64).reshape(count, 3),
         full,
         static,
@@ -358,6 +372,34 @@ class SunView:
         return out
 
 
+def shaded_by_others(pieces: Pieces, rotation: F8, centre: F8, drawn: Mask, sun: SunView) -> Mask:
+    """Pieces (P,) on which another one's shadow may fall. Errs on the side of yes.
+
+    Args:
+        pieces: the scene's.
+        rotation: (P, 3, 3).
+        centre: (P, 3) [m].
+        drawn: (P,) pieces in the world.
+        sun: the light's view.
+    """
+    casts = drawn & (pieces.kind != GLASS)
+    if pieces.floor >= 0:
+        casts[pieces.floor] = False
+    # Directions [m] across the light, and the one along it: two convex shapes that are apart in
+    # any of them do not meet.
+    unit = sun.rows[:, :3] / np.linalg.norm(sun.rows[:, :3], axis=1, keepdims=True)
+    turns = np.arange(8) * (math.pi / 8)
+    ways = np.concatenate([np.stack([np.cos(turns), np.sin(turns)], axis=1) @ unit[:2], unit[2:]])
+    middle = centre @ ways.T
+    reach = np.einsum("pki,pi->pk", np.abs(np.einsum("kj,pji->pki", ways, rotation)), pieces.half)
+    reach[pieces.ball] = pieces.radius[pieces.ball, None]
+    apart = np.abs(middle[:, None, :8] - middle[None, casts, :8])
+    over = (apart < reach[:, None, :8] + reach[None, casts, :8] + 8 * sun.texel).all(axis=2)
+    over &= (middle - reach)[None, casts, 8] < (middle + reach)[:, None, 8]
+    over[np.flatnonzero(casts), np.arange(int(casts.sum()))] = False
+    return np.asarray(over.any(axis=1))
+
+
 MAX_SPAN = 44.0
 """Widest region of the shadow map [m]; a larger scene gets a window that follows the camera."""
 
@@ -468,5 +510,6 @@ __all__ = [
     "cube_views",
     "extents",
     "mean_color",
+    "shaded_by_others",
     "start_state",
 ]

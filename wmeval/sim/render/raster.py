@@ -37,23 +37,25 @@ from wmeval.layers import LAYERS, RENDERED
 from wmeval.scene import Meshes, Scene
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render import dirty, gl
-from wmeval.sim.render.dirty import Rect
-from wmeval.sim.render.passes import FRAME_BYTES, GROUND_SIZE, Instant, Passes, Scope
+from wmeval.sim.render.cells import Grid, Ground, Layout, Rect
+from wmeval.sim.render.passes import FRAME_BYTES, GROUND_SIZE, Canvas, Instant, Passes, Scope
 from wmeval.sim.render.pieces import (
     ANCHOR_STEP,
     GLASS,
     MIRROR,
-    OPAQUE,
+    Pieces,
     SunRegion,
     SunView,
     View,
     camera_view,
     compile_pieces,
     mean_color,
+    shaded_by_others,
 )
 
 F4 = NDArray[np.float32]
 F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 EXPOSURE = 0.42
@@ -115,6 +117,7 @@ class RasterRenderer:
         self.cached = cached
         self._texture_size = texture_size
         self._pieces = compile_pieces(scene, meshes)
+        self._ground = Ground.of(self._pieces)
         self._region = SunRegion.of(scene, self._pieces)
         floor = self._pieces.floor
         # Where the floor ends; the haze hides its edge.
@@ -159,7 +162,9 @@ class RasterRenderer:
                     device, self.scene, self._pieces, self.samples, self.shadow_size,
                     self._texture_size,
                 )  # fmt: skip
-            out = self._draw(self._passes, self._instant(state, width, height), layers)
+            out = self._draw(
+                self._passes, self._instant(state, width, height, "rgb" in layers), layers
+            )
         return {name: out[name] for name in dict.fromkeys(layers)}
 
     def close(self) -> None:
@@ -198,7 +203,7 @@ class RasterRenderer:
         ):
             raise UserError("the state to draw holds NaN or infinite poses")
 
-    def _instant(self, state: RenderState, width: int, height: int) -> Instant:
+    def _instant(self, state: RenderState, width: int, height: int, light: bool) -> Instant:
         pieces = self._pieces
         camera = camera_view(state, width, height)
         with np.errstate(invalid="ignore"):
@@ -209,6 +214,9 @@ class RasterRenderer:
         centre = np.where(drawn[:, None], centre, 0.0)
         anchor = np.rint(camera.eye / ANCHOR_STEP) * ANCHOR_STEP
         sun = self._region.view(state.sun_direction, camera, self.shadow_size)
+        color = np.asarray(state.sun_color, np.float64)
+        # Balls, boxes and cylinders do not shade themselves: only others, and nearer to the sun.
+        lit = self._pieces.convex & ~shaded_by_others(pieces, rotation, centre, drawn, sun)
         return Instant(
             camera,
             anchor,
@@ -216,61 +224,69 @@ class RasterRenderer:
             centre,
             drawn,
             sun,
-            np.asarray(state.sun_color, np.float64),
-            self._sky_rows(camera, rotation, centre, drawn),
-            self._shaded(camera, sun, centre),
+            color,
+            lit,
+            self._layout(camera, sun, rotation, centre, drawn, light),
         )
 
-    def _shaded(self, camera: View, sun: SunView, centre: F8) -> Rect:
-        """Part of the picture that shows the floor inside the shadow map's or ground map's window.
+    def _layout(
+        self, camera: View, sun: SunView, rotation: F8, centre: F8, drawn: Mask, light: bool
+    ) -> Layout:
+        """How each cell of the picture is drawn; without ``light`` only what covers it."""
+        pieces, k = self._pieces, self._pieces.floor
+        grid = Grid.of(camera.width, camera.height)
+        shown = drawn & camera.sees(centre, pieces.radius)
+        covered, above = np.zeros(grid.shape, bool), np.ones(grid.shape, bool)
+        shaded = many = above
+        ground = self._ground
+        level = ground is not None and ground.lies(pieces, rotation, drawn)
+        if ground is not None and level:
+            covered, above = ground.split(grid, camera, rotation[k], centre[k])
+            shown[k] = False
+        if light:
+            if ground is not None and level and sun.to_sun[2] > 0.05:
+                casters = self._casters(drawn)
+                top = np.full(len(casters), centre[k, 2] + ground.top)
+                at = (pieces, rotation, centre, casters)
+                pad, texel = self._reaches(sun)
+                shadows = dirty.landing_hulls(*at, pad, sun, top)
+                dark = dirty.dark_hulls(*at, 2 * texel)
+                shaded = grid.joined(grid.cover(shadows, camera) | grid.cover(dark, camera))
+            there = np.flatnonzero(shown)
+            hulls = dirty.piece_hulls(pieces, rotation, centre, there, 0.0, camera)
+            many = grid.joined(grid.cover(hulls, camera) | ~(covered | above))
+        return Layout(grid, covered, above, many, shaded)
 
-        It follows from the camera and the sun alone.
+    def _casters(self, drawn: Mask) -> I8:
+        """Indices of the pieces that keep light off others."""
+        casts = drawn & (self._pieces.kind != GLASS)
+        if self._pieces.floor >= 0:
+            casts[self._pieces.floor] = False
+        return np.flatnonzero(casts)
+
+    def _canvas(self, instant: Instant, rects: list[Rect], visible: Mask, bounds: F8) -> Canvas:
+        """What the colour pass has to draw in rectangles of whole cells.
+
+        Args:
+            instant: what to draw.
+            rects: to be drawn.
+            visible: (P,) pieces in view.
+            bounds: (P, 4) their outlines' bounds [px].
         """
-        k = self._pieces.floor
-        whole = (0, 0, camera.width, camera.height)
-        if k < 0 or sun.to_sun[2] < 0.05:
-            return whole
-        top = float(centre[k, 2] + self._pieces.half[k, 2])
-        axes = sun.rows[:2, :3] * sun.span**2  # the light's x and y, unit times span
-        middle = (0.5 - sun.rows[:2, 3]) @ (sun.rows[:2, :3] * sun.span**2)
-        light = []
-        for u, v in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)):
-            point = middle + u * axes[0] + v * axes[1]
-            light.append(point + sun.to_sun * ((top - point[2]) / sun.to_sun[2]))
-        (x0, y0), (x1, y1) = sun.ground_low, sun.ground_high
-        ground = np.array([[x0, y0, top], [x1, y0, top], [x1, y1, top], [x0, y1, top]])
-        a = dirty.seen_part(np.array(light), camera)
-        b = dirty.seen_part(ground, camera)
-        if a == (0, 0, 0, 0) or b == (0, 0, 0, 0):
-            return a if b == (0, 0, 0, 0) else b
-        return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+        todo = instant.layout.grid.fill(rects)
+        shown = visible.copy()
+        if instant.layout.covered.any():
+            shown[self._pieces.floor] = False
+        there = np.flatnonzero(shown)
+        touched = instant.layout.grid.touched(todo, bounds[there])
+        return Canvas(instant.layout, todo, there[touched], bounds)
 
-    def _sky_rows(self, camera: View, rotation: F8, centre: F8, drawn: Mask) -> int:
-        """Rows from the top in which sky may show: below, the floor's top reaches both edges.
-
-        The floor's top is convex, so a row whose two ends lie on it lies on it altogether.
-        """
-        k = self._pieces.floor
-        if k < 0 or not drawn[k] or self._pieces.kind[k] != OPAQUE:
-            return camera.height
-        half = self._pieces.half[k]
-        eye = (camera.eye - centre[k]) @ rotation[k]
-        if eye[2] <= half[2]:
-            return camera.height
-        v = (np.arange(camera.height) + 0.5) * 2 / camera.height - 1
-        ends = np.array([-1.0, 1.0])
-        ray = (
-            camera.axes[2]
-            + ends[None, :, None] * camera.tangents[0] * camera.axes[0]
-            + v[:, None, None] * camera.tangents[1] * camera.axes[1]
-        ) @ rotation[k]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = (half[2] - eye[2]) / ray[..., 2]
-            hit = eye[:2] + ray[..., :2] * t[..., None]
-            inside = (np.abs(hit) < 0.999 * half[:2] - 1e-6).all(axis=-1)
-        covered = inside & (t > camera.near) & (t < 0.99 * camera.far)
-        open_rows = np.flatnonzero(~covered.all(axis=1))
-        return int(min(open_rows[-1] + 3, camera.height)) if len(open_rows) else 0
+    def _covered_rows(self, instant: Instant) -> Rect | None:
+        """The lower part of the picture, as far as the floor's top fills it."""
+        camera, layout = instant.camera, instant.layout
+        gaps = np.flatnonzero(~layout.covered.all(axis=1))
+        start = (int(gaps[-1]) + 1 if len(gaps) else 0) * layout.grid.size
+        return (0, start, camera.width, camera.height) if start < camera.height else None
 
     def _draw(
         self, passes: Passes, instant: Instant, layers: tuple[str, ...]
@@ -278,10 +294,7 @@ class RasterRenderer:
         camera, pieces = instant.camera, self._pieces
         targets = passes.targets(camera.width, camera.height)
         visible = instant.drawn & camera.sees(instant.centre, pieces.radius)
-        casters = instant.drawn & (pieces.kind != GLASS)
-        if pieces.floor >= 0:
-            casters[pieces.floor] = False
-        shading = np.flatnonzero(casters)
+        shading = self._casters(instant.drawn)
         everything = np.arange(len(pieces))
         bounds = dirty.piece_outlines(
             pieces, instant.rotation, instant.centre, everything, 0.0, camera
@@ -305,7 +318,8 @@ class RasterRenderer:
                     others[mirrors[k]] = False
                     passes.draw_cube(cube, instant, others, 1 + 6 * k)
                 passes.use_frame(0)
-                passes.draw_color(targets, instant, Scope(rects, visible, bounds), mirrors, cubes)
+                canvas = self._canvas(instant, rects, visible, bounds)
+                passes.draw_color(targets, instant, canvas, mirrors, cubes)
 
             out |= self._remembered(
                 instant, ("rgb",), colors, lambda rect: {"rgb": passes.read_color(targets, rect)}
@@ -313,12 +327,13 @@ class RasterRenderer:
         if any(name in layers for name in (*_LABELS, *_DERIVED)):
             passes.write_frames([self._frame(instant, camera)])
             passes.use_frame(0)
+            covered = self._covered_rows(instant)
             wanted = tuple(name for name in _LABELS if name in layers)
             derived = any(name in layers for name in _DERIVED)
             out |= self._remembered(
                 instant,
                 wanted,
-                lambda rects: passes.draw_labels(targets, Scope(rects, visible, bounds)),
+                lambda rects: passes.draw_labels(targets, Scope(rects, visible, bounds, covered)),
                 lambda rect: passes.read_labels(targets, rect, wanted, camera.near),
                 whole=derived,
             )
@@ -413,30 +428,38 @@ class RasterRenderer:
         floor = None
         if k >= 0 and now.drawn[k]:
             floor = np.stack([now.centre[k] - pieces.half[k], now.centre[k] + pieces.half[k]])
-        # What a shadow sample may reach: its kernel, the filter, and a texel of rounding.
-        pad = (self._kernel(now) + 2.5) * now.sun.texel
-        texel = (now.sun.ground_high - now.sun.ground_low).max() / GROUND_SIZE
-        found = []
-        for instant in (before, now):
-            chosen = np.flatnonzero(moved & instant.drawn)
-            at = (pieces, instant.rotation, instant.centre, chosen)
-            bounds = dirty.piece_outlines(*at, 0.0, camera)
-            if light:
-                shadow = dirty.shadow_outlines(*at, pad, camera, now.sun, floor)
-                ground = dirty.dark_outlines(*at, 2 * texel, camera)
-                bounds = dirty.around(dirty.around(bounds, shadow), ground)
-            found.append(bounds)
-        if light:
-            mirrors = np.flatnonzero(now.drawn & (pieces.kind == MIRROR))
-            found.append(
-                dirty.piece_outlines(pieces, now.rotation, now.centre, mirrors, 0.0, camera)
-            )
-        return dirty.merge(dirty.to_rects(np.concatenate(found), camera))
+        pad, texel = self._reaches(now.sun)
+        instants = [(i, np.flatnonzero(moved & i.drawn)) for i in (before, now)]
+        if not light:
+            found = [
+                dirty.piece_outlines(*self._at(i, chosen), 0.0, camera) for i, chosen in instants
+            ]
+            return dirty.merge(dirty.to_rects(np.concatenate(found), camera))
+        grid = now.layout.grid
+        mirrors = np.flatnonzero(now.drawn & (pieces.kind == MIRROR))
+        # Another program draws what has come out of the others' reach, or into it.
+        other = np.flatnonzero(now.drawn & (before.lit != now.lit))
+        alone = np.concatenate([mirrors, other])
+        cells = grid.cover(dirty.piece_hulls(*self._at(now, alone), 0.0, camera), camera)
+        for i, chosen in instants:
+            at = self._at(i, chosen)
+            cells |= grid.cover(dirty.shadow_hulls(*at, pad, camera, i.sun, floor), camera)
+            cells |= grid.cover(dirty.dark_hulls(*at, 2 * texel), camera)
+        return grid.rects(grid.joined(cells | before.layout.differs(now.layout)))
 
-    def _kernel(self, instant: Instant) -> float:
+    def _at(self, instant: Instant, chosen: I8) -> tuple[Pieces, F8, F8, I8]:
+        return self._pieces, instant.rotation, instant.centre, chosen
+
+    def _reaches(self, sun: SunView) -> tuple[float, float]:
+        """How far [m] a shadow sample may reach, and a texel of the ground map."""
+        # The kernel, the filter, and a texel of rounding.
+        pad = (self._kernel(sun) + 2.5) * sun.texel
+        return pad, float((sun.ground_high - sun.ground_low).max() / GROUND_SIZE)
+
+    def _kernel(self, sun: SunView) -> float:
         """Radius of the shadow's filter [texels]."""
         # The shadow's edge a metre away from what casts it, but at least a texel and a bit.
-        return float(np.clip(0.75 * self.scene.sun.softness / instant.sun.texel, 1.25, 4.0))
+        return float(np.clip(0.75 * self.scene.sun.softness / sun.texel, 1.25, 4.0))
 
     def _frame(self, instant: Instant, view: View) -> F4:
         """The uniform block of ``frame.glsl`` for one view."""
@@ -462,7 +485,7 @@ class RasterRenderer:
         rows[13] = [*bounce, self._pieces.stand - instant.anchor[2]]
         rows[14:17] = instant.sun.relative(instant.anchor)
         texel = instant.sun.texel
-        kernel = self._kernel(instant)
+        kernel = self._kernel(instant.sun)
         depth_per_m = float(np.linalg.norm(instant.sun.rows[2, :3]))
         rows[17] = [
             kernel,
@@ -472,4 +495,10 @@ class RasterRenderer:
         ]
         low, high = instant.sun.ground_low, instant.sun.ground_high
         rows[18] = [*(low - instant.anchor[:2]), 1 / (high[0] - low[0]), 9]
+        k = self._pieces.floor
+        if self._ground is not None:
+            centre = instant.centre[k] - instant.anchor
+            u, v = self._ground.maps(self._pieces, instant.rotation[k], centre)
+            rows[19] = [*u, centre[2] + self._ground.top]
+            rows[20] = [*v, k]
         return out

@@ -17,5 +17,7 @@ layout(std140, binding = 0) uniform Frame {
     vec4 shadow_z;
     vec4 shadow_info;   // kernel radius [texels], width^2 times depth a metre [m], bias [1], 1 / map size
     vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]; w: shadow samples
+    vec4 floor_u;       // the floor's texture coordinate u at (x, y, 1); w: height of its top
+    vec4 floor_v;       // its v; w: index of its piece
 };
 

@@ -3,7 +3,7 @@ uniform sampler2DShadow shadow_map;
 uniform usampler2D shadow_mask;
 
 // Share of the sun seen from p; n is the surface normal, nl its cosine with the sun.
-#ifdef PLAIN
+#if defined(PLAIN) || defined(LIT)
 float sun_visibility(vec3 p, vec3 n, float nl) { return 1.0; }
 #else
 float sun_visibility(vec3 p, vec3 n, float nl) {
@@ -13,7 +13,7 @@ float sun_visibility(vec3 p, vec3 n, float nl) {
     vec2 edge = abs(s.xy * 2.0 - 1.0);
     float rim = max(edge.x, edge.y);
     // A coarse map tells where nothing can be in the way.
-    uint any_caster = texelFetch(shadow_mask, clamp(ivec2(s.xy * 128.0), 0, 127), 0).r;
+    uint any_caster = texelFetch(shadow_mask, clamp(ivec2(s.xy * 256.0), 0, 255), 0).r;
     bool open = nl <= 0.0 || rim >= 1.0 || any_caster == 0u;
     // Software drivers run both sides of an `if` under a mask, but they do leave a loop that no
     // pixel of a group goes on with: four samples around, and five more at a shadow's edge only.

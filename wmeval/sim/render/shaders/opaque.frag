@@ -7,8 +7,11 @@ void main() {
     vec3 point, n, base;
     surface(point, n, base);
     vec3 view = eye.xyz - point;
+    float far = dot(view.xy, view.xy) * horizon.w;
+#if !defined(MATTE) || defined(CUBE)
     float away = length(view);
     view /= away;
+#endif
     float nl = dot(n, sun.xyz);
     float lit = max(nl, 0.0) * sun_visibility(point, n, nl);
     float open = openness(point, n);
@@ -21,7 +24,7 @@ void main() {
                             : mix(horizon.rgb * 0.8, bounce.rgb, min(1.0, -4.0 * r.z));
     result += around * (fresnel(glass.x, max(dot(n, view), 0.0)) * gloss * gloss * open);
 #endif
-    result = haze(result, away * away * dot(view.xy, view.xy) * horizon.w);
+    result = haze(result, far);
 #ifdef CUBE
     color = vec4(sqrt(result * 0.25), cube_reach / (cube_reach + away));
 #else

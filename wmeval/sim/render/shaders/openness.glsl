@@ -14,6 +14,6 @@ float openness(vec3 p, vec3 n) {
     vec2 edge = abs(at * 2.0 - 1.0);
     near *= 1.0 - smoothstep(0.92, 1.0, max(edge.x, edge.y));
     float ground = texture(ground_map, at).r;
-    return open * mix(1.0, ground, near);
+    return open * (1.0 - near * (1.0 - ground));    // exactly 1 where nothing is near
 }
 #endif
