@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 OUT = HERE / "generated"
+sys.path.insert(0, str(HERE.parent))  # for the benchmarks' docstrings
 
 
 def table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
@@ -113,12 +116,39 @@ def commands() -> str:
     return "# Commands\n\n" + "\n".join(section(typer.main.get_command(app), "wmeval"))
 
 
+def speed() -> str:
+    """The last benchmark run that is in the tree, table by table."""
+    results = json.loads((HERE.parent / "benchmarks" / "latest.json").read_text())
+    machine = results.pop("machine")
+    parts = [
+        "# Speed\n",
+        "Written by `make bench`: each figure and its yardstick (the bare engine, renderer or disk) "
+        "are measured in one run.\n",
+        table(("machine", ""), list(machine.items())),
+    ]
+    for name, figures in results.items():
+        module = importlib.import_module(f"benchmarks.{name}")
+        parts.append(f"## {name}\n\n{inspect.cleandoc(module.__doc__ or '')}\n")
+        parts.append(table(("figure", "value"), list(flat(figures))))
+    return "\n".join(parts)
+
+
+def flat(value: Any, prefix: str = "") -> Any:
+    """(dotted name, number) of nested dictionaries."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(inner, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, value
+
+
 PAGES = {
     "environments": environments,
     "plans": plans,
     "records": records,
     "metrics": metrics,
     "commands": commands,
+    "speed": speed,
 }
 
 
