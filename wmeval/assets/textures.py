@@ -24,6 +24,7 @@ from wmeval.scene import Color, Texture
 F4 = NDArray[np.float32]
 Rng = np.random.Generator
 Builder = Callable[[int, tuple[Color, ...], Rng], F4]
+"""(texels a side, linear colours, generator) -> linear (3, size, size)."""
 
 TEXTURES: dict[str, Builder] = {}
 
@@ -51,32 +52,53 @@ def periodic_field(
     Spectral synthesis: amplitude ``f ** -slope`` above ``low`` cycles per tile; ``stretch`` > 1
     draws the grain out along u.
     """
-    fy = np.fft.fftfreq(size, 1 / size)[:, None]
-    fx = np.fft.rfftfreq(size, 1 / size)[None, :] * stretch
-    f = np.hypot(fx, fy)
-    amplitude = np.where(f >= low, np.maximum(f, 1e-9) ** -slope, 0.0)
-    noise = np.fft.rfft2(rng.standard_normal((size, size)))
-    field = np.fft.irfft2(noise * amplitude, (size, size))
-    return np.asarray((field - field.mean()) / field.std(), np.float32)
+    import cv2
+
+    noise = rng.standard_normal((size, size)).astype(np.float32)
+    packed = np.asarray(cv2.dft(noise), np.float32) * _amplitude(size, slope, low, stretch)
+    field = cv2.idft(packed, flags=cv2.DFT_REAL_OUTPUT)
+    return np.asarray(field / field.std(), np.float32)  # its mean has been left out
 
 
-def _cells(size: int, count: int, rng: Rng, *, jitter: float = 0.9) -> tuple[F4, NDArray[np.int64]]:
+@lru_cache(maxsize=64)
+def _amplitude(size: int, slope: float, low: float, stretch: float) -> F4:
+    """Amplitude of each frequency of `periodic_field`, packed as OpenCV packs a real spectrum.
+
+    Real and imaginary parts lie side by side; where all is real (the first column and, of an even
+    size, the last), those of the column's own spectrum lie below each other.
+    """
+    pairs = (np.arange(size) + 1) // 2
+    fx = np.broadcast_to(pairs, (size, size))
+    fy = np.broadcast_to(np.abs(np.fft.fftfreq(size, 1 / size))[:, None], (size, size)).copy()
+    fy[:, 0] = pairs
+    if size % 2 == 0:
+        fy[:, -1] = pairs
+    f = np.hypot(fx * stretch, fy)
+    out = np.where(f >= low, np.maximum(f, 1e-9) ** -slope, 0.0)
+    out[0, 0] = 0.0
+    return np.asarray(out, np.float32)
+
+
+def _cells(size: int, count: int, rng: Rng, *, jitter: float = 0.9) -> tuple[F4, NDArray[np.int32]]:
     """Periodic cells: distance to the nearest of ``count``^2 seeds (in cell widths), and its id."""
     u, v = _grid(size)
     x, y = u * count, v * count
-    ix, iy = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
-    offset = 0.5 + jitter * (rng.random((count, count, 2)) - 0.5)
-    best = np.full((size, size), 9.0, np.float32)
-    which = np.zeros((size, size), np.int64)
+    ix, iy = np.floor(x[0]).astype(np.int32), np.floor(y[:, 0]).astype(np.int32)
+    offset = (0.5 + jitter * (rng.random((count, count, 2)) - 0.5)).astype(np.float32)
+    offset = np.ascontiguousarray(np.moveaxis(offset, -1, 0))
+    best = np.full((size, size), 81.0, np.float32)
+    which = np.zeros((size, size), np.int32)
     for dy in (-1, 0, 1):
+        row = (iy + dy) % count
         for dx in (-1, 0, 1):
-            cx, cy = (ix + dx) % count, (iy + dy) % count
-            px, py = ix + dx + offset[cy, cx, 0], iy + dy + offset[cy, cx, 1]
-            d = np.hypot(x - px, y - py).astype(np.float32)
+            column = (ix + dx) % count
+            u0, v0 = (offset[k].take(row, axis=0).take(column, axis=1) for k in (0, 1))
+            d = np.square(x - (ix + dx) - u0)
+            d += np.square(y - (iy + dy)[:, None] - v0)
             near = d < best
-            best = np.where(near, d, best)
-            which = np.where(near, cy * count + cx, which)
-    return best, which
+            np.minimum(best, d, out=best)
+            np.copyto(which, row[:, None] * np.int32(count) + column, where=near)
+    return np.sqrt(best), which
 
 
 def _step(edge0: float, edge1: float, x: F4) -> F4:
@@ -86,8 +108,8 @@ def _step(edge0: float, edge1: float, x: F4) -> F4:
 
 
 def _mix(a: F4, b: F4, t: F4) -> F4:
-    """Blend of (..., 3) colours by (...) weights."""
-    return np.asarray(a + (b - a) * t[..., None], np.float32)
+    """Blend of (3, size, size) or (3, 1, 1) colours by (size, size) weights."""
+    return np.asarray(a + (b - a) * t, np.float32)
 
 
 def _rgb(colors: tuple[Color, ...], index: int, *, fallback: float = 0.7) -> F4:
@@ -100,16 +122,17 @@ def _rgb(colors: tuple[Color, ...], index: int, *, fallback: float = 0.7) -> F4:
     return np.asarray(base * fallback, np.float32)
 
 
-def _flat(size: int, color: F4) -> F4:
-    return np.broadcast_to(color, (size, size, 3)).astype(np.float32)
+def _flat(color: F4) -> F4:
+    """A colour (3,) as (3, 1, 1), to be blended."""
+    return color[:, None, None]
 
 
 def _shade(rgb: F4, *factors: F4) -> F4:
     """Colour times (1 + each factor)."""
-    out = rgb
-    for factor in factors:
-        out = out * (1 + factor)[..., None]
-    return np.asarray(out, np.float32)
+    total = 1 + factors[0]
+    for factor in factors[1:]:
+        total = total * (1 + factor)
+    return np.asarray(rgb * total, np.float32)
 
 
 def _mottle(size: int, rng: Rng, coarse: float = 0.05, fine: float = 0.05) -> F4:
@@ -128,7 +151,7 @@ def checker(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     u, v = _grid(size)
     odd = ((np.floor(u * 2) + np.floor(v * 2)) % 2).astype(np.float32)
     a, b = _rgb(colors, 0), _rgb(colors, 1, fallback=0.62)
-    rgb = _mix(_flat(size, a), _flat(size, b), odd)
+    rgb = _mix(_flat(a), _flat(b), odd)
     edge = np.minimum(np.abs((u * 2 + 0.5) % 1 - 0.5), np.abs((v * 2 + 0.5) % 1 - 0.5))
     joint = 1 - _step(0.004, 0.012, edge)
     cloud = periodic_field(size, rng, slope=1.7)
@@ -146,10 +169,10 @@ def tiles(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     edge = edge + 0.004 * periodic_field(size, rng, slope=1.2, low=6)
     grout = 1 - _step(0.014, 0.030, edge)
     rim = (1 - _step(0.03, 0.085, edge)) * (1 - grout)
-    face = _shade(_flat(size, _rgb(colors, 0)), tone, 0.07 * rim, _mottle(size, rng, 0.045, 0.06))
+    face = _shade(_flat(_rgb(colors, 0)), tone, 0.07 * rim, _mottle(size, rng, 0.045, 0.06))
     speck = _step(1.9, 2.6, periodic_field(size, rng, slope=0.5, low=40))
     face = _shade(face, -0.22 * speck)
-    filler = _shade(_flat(size, _rgb(colors, 1, fallback=0.6)), _mottle(size, rng, 0.04, 0.1))
+    filler = _shade(_flat(_rgb(colors, 1, fallback=0.6)), _mottle(size, rng, 0.04, 0.1))
     return _mix(face, filler, grout)
 
 
@@ -170,8 +193,8 @@ def planks(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     grain, rings = grain[iv, iu], rings[iv, iu]
     ring = np.sin(9 * rings).astype(np.float32)
     rgb = _mix(
-        _flat(size, _rgb(colors, 0)),
-        _flat(size, _rgb(colors, 1, fallback=0.55)),
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.55)),
         np.clip(0.38 + 0.16 * ring + 0.16 * grain, 0, 1).astype(np.float32),
     )
     across = np.abs((v * rows + 0.5) % 1 - 0.5) / rows
@@ -189,14 +212,14 @@ def noise(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     palette = np.stack([_rgb(colors, i, fallback=0.62) for i in range(stops)])
     x = level * (stops - 1)
     i = np.minimum(x.astype(int), stops - 2)
-    rgb = _mix(palette[i], palette[i + 1], (x - i).astype(np.float32))
+    rgb = _mix(palette.T[:, i], palette.T[:, i + 1], (x - i).astype(np.float32))
     return _shade(rgb, _mottle(size, rng, 0.0, 0.07))
 
 
 @_builder
 def speckle(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Terrazzo: chips of three sizes in the other colours on colour 0."""
-    rgb = _shade(_flat(size, _rgb(colors, 0)), _mottle(size, rng, 0.035, 0.045))
+    rgb = _shade(_flat(_rgb(colors, 0)), _mottle(size, rng, 0.035, 0.045))
     chips = [_rgb(colors, 1, fallback=0.68), _rgb(colors, 2, fallback=1.45)]
     chips += [_rgb(colors, i) for i in range(3, len(colors))]
     for count, radius, share in ((10, 0.36, 0.42), (26, 0.36, 0.5), (64, 0.4, 0.5)):
@@ -208,7 +231,7 @@ def speckle(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
         pick = np.stack(chips)[rng.integers(0, len(chips), count * count)]
         tone = rng.uniform(0.85, 1.15, (count * count, 1)).astype(np.float32)
         rgb = _mix(
-            rgb, np.asarray((pick * tone)[which], np.float32), (0.8 * mask).astype(np.float32)
+            rgb, np.asarray((pick * tone).T[:, which], np.float32), (0.8 * mask).astype(np.float32)
         )
     return rgb
 
@@ -223,7 +246,7 @@ def stripes(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     index = np.floor(x).astype(int) % n
     palette = np.stack([_rgb(colors, i, fallback=0.5) for i in range(n)])
     edge = np.abs((x + 0.5) % 1 - 0.5)
-    rgb = _shade(palette[index], -0.25 * (1 - _step(0.01, 0.035, edge)))
+    rgb = _shade(palette.T[:, index], -0.25 * (1 - _step(0.01, 0.035, edge)))
     wear = _step(1.5, 2.4, periodic_field(size, rng, slope=1.0, low=6))
     return _shade(rgb, -0.18 * wear, _mottle(size, rng, 0.045, 0.07))
 
@@ -234,8 +257,8 @@ def marble(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     u, v = _grid(size)
     warp = periodic_field(size, rng, slope=1.75)
     detail = periodic_field(size, rng, slope=1.2, low=4)
-    rgb = _flat(size, _rgb(colors, 0))
-    vein_color = _flat(size, _rgb(colors, 1, fallback=0.4))
+    rgb = _flat(_rgb(colors, 0))
+    vein_color = _flat(_rgb(colors, 1, fallback=0.4))
     for ku, kv, width, weight in ((1, 1, 0.16, 0.75), (2, -1, 0.08, 0.5), (3, 2, 0.05, 0.35)):
         phase = 2 * np.pi * (ku * u + kv * v) + 1.9 * warp + 0.25 * detail
         vein = np.exp(-np.abs(np.sin(phase / 2)) / width).astype(np.float32)
@@ -252,8 +275,8 @@ def concrete(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     pores = _step(2.2, 2.8, periodic_field(size, rng, slope=0.75, low=14))
     light = _step(2.1, 2.9, periodic_field(size, rng, slope=0.6, low=28))
     rgb = _mix(
-        _flat(size, _rgb(colors, 0)),
-        _flat(size, _rgb(colors, 1, fallback=0.72)),
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.72)),
         (0.5 * stain).astype(np.float32),
     )
     return _shade(rgb, 0.055 * broad, -0.4 * pores, 0.14 * light, _mottle(size, rng, 0.0, 0.065))
@@ -266,8 +289,8 @@ def brushed(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     band = periodic_field(size, rng, slope=1.3, low=2, stretch=10)
     scratch = _step(1.9, 2.7, periodic_field(size, rng, slope=0.7, low=10, stretch=18))
     rgb = _mix(
-        _flat(size, _rgb(colors, 0)),
-        _flat(size, _rgb(colors, 1, fallback=0.75)),
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.75)),
         np.clip(0.4 + 0.2 * band, 0, 1).astype(np.float32),
     )
     return _shade(rgb, 0.075 * hair, 0.22 * scratch)
@@ -275,7 +298,7 @@ def brushed(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 
 @lru_cache(maxsize=8)
 def _on_sphere(size: int, seed: int) -> tuple[F4, F4, F4]:
-    """Directions (size, size, 3) of an equirectangular map; broad and fine noise on them."""
+    """Directions (3, size, size) of an equirectangular map; broad and fine noise on them."""
     u, v = _grid(size)
     longitude, latitude = 2 * np.pi * u, np.pi * (0.5 - v)
     direction = np.stack(
@@ -283,21 +306,47 @@ def _on_sphere(size: int, seed: int) -> tuple[F4, F4, F4]:
             np.cos(latitude) * np.cos(longitude),
             np.cos(latitude) * np.sin(longitude),
             np.sin(latitude),
-        ],
-        axis=-1,
+        ]
     ).astype(np.float32)
     rng = np.random.default_rng(seed)
+    flat = direction.reshape(3, -1)
 
     def waves(count: int, low: float, high: float) -> F4:
         k = rng.standard_normal((count, 3))
         k *= (rng.uniform(low, high, count) / np.linalg.norm(k, axis=1))[:, None]
-        phase = rng.uniform(0, 2 * np.pi, count).astype(np.float32)
-        total = np.zeros((size, size), np.float32)
-        for wave, start in zip(k.astype(np.float32), phase, strict=True):
-            total += np.cos(direction @ wave + start)
-        return np.asarray(total / total.std(), np.float32)
+        phase = rng.uniform(0, 2 * np.pi, (count, 1)).astype(np.float32)
+        vectors = k.astype(np.float32)
+        total = np.empty(size * size, np.float32)
+        step = 4096  # as much as stays in the processor's cache
+        for start in range(0, len(total), step):
+            turned = vectors @ flat[:, start : start + step]
+            turned += phase
+            np.cos(turned, out=turned).sum(axis=0, out=total[start : start + step])
+        return np.asarray((total / total.std()).reshape(size, size), np.float32)
 
     return direction, waves(14, 3, 9), waves(36, 30, 140)
+
+
+@lru_cache(maxsize=8)
+def _cover(size: int, seed: int) -> tuple[F4, F4, F4]:
+    """What a ball's cover has in common in all colours: weights of colours 1 and 2, brightness."""
+    direction, broad, fine = _on_sphere(size, seed)
+    x, y, z = direction
+    octant = _step(-0.012, 0.012, x) * 2 - 1
+    octant = octant * (_step(-0.012, 0.012, y) * 2 - 1) * (_step(-0.012, 0.012, z) * 2 - 1)
+    seam = 1 - _step(0.012, 0.03, np.min(np.abs(direction), axis=0))
+    along = np.float32(0.48) * x + np.float32(0.6) * y + np.float32(0.64) * z
+    ring = 1 - _step(0.035, 0.05, np.abs(along - 0.52))
+    away = np.float32(0.64) * x - np.float32(0.6) * y + np.float32(0.48) * z
+    dot = 1 - _step(0.03, 0.05, 1 + away - 0.02)
+    dot = dot + _step(0.93, 0.945, along)
+    away = np.float32(-0.8) * x + np.float32(0.36) * y + np.float32(0.48) * z
+    small = 1 - _step(0.008, 0.014, 1 + away)
+    speck = _step(1.7, 2.3, fine)
+    bright = (1 - 0.5 * seam) * (1 + 0.05 * broad) * (1 + 0.05 * fine) * (1 - 0.2 * speck)
+    second = (0.5 - 0.5 * octant).astype(np.float32)
+    marked = np.clip(ring + dot + small, 0, 1).astype(np.float32)
+    return second, marked, bright.astype(np.float32)
 
 
 @_builder
@@ -307,23 +356,12 @@ def ball_panels(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     Rows run from the +z pole to the -z pole, columns once around: for the texture coordinates of a
     sphere. No axis of rotation leaves the picture unchanged.
     """
-    direction, broad, fine = _on_sphere(size, int(rng.integers(0, 4)))
-    x, y, z = np.moveaxis(direction, -1, 0)
-    a, b = _rgb(colors, 0), _rgb(colors, 1, fallback=0.7)
-    mark = _rgb(colors, 2, fallback=1.75)
-    octant = _step(-0.012, 0.012, x) * 2 - 1
-    octant = octant * (_step(-0.012, 0.012, y) * 2 - 1) * (_step(-0.012, 0.012, z) * 2 - 1)
-    rgb = _mix(_flat(size, a), _flat(size, b), (0.5 - 0.5 * octant).astype(np.float32))
-    seam = 1 - _step(0.012, 0.03, np.min(np.abs(direction), axis=-1))
-    tilted = np.array([0.48, 0.6, 0.64], np.float32)
-    along = direction @ tilted
-    ring = 1 - _step(0.035, 0.05, np.abs(along - 0.52))
-    dot = 1 - _step(0.03, 0.05, 1 + direction @ np.array([0.64, -0.6, 0.48], np.float32) - 0.02)
-    dot = dot + _step(0.93, 0.945, along)
-    small = 1 - _step(0.008, 0.014, 1 + direction @ np.array([-0.8, 0.36, 0.48], np.float32))
-    rgb = _mix(rgb, _flat(size, mark), np.clip(ring + dot + small, 0, 1).astype(np.float32))
-    speck = _step(1.7, 2.3, fine)
-    return _shade(rgb, -0.5 * seam, 0.05 * broad, 0.05 * fine, -0.2 * speck)
+    second, marked, bright = _cover(size, int(rng.integers(0, 4)))
+    first = (1 - second) * (1 - marked) * bright
+    second = second * (1 - marked) * bright
+    third = marked * bright
+    a, b, c = (_rgb(colors, i, fallback=f) for i, f in ((0, 1.0), (1, 0.7), (2, 1.75)))
+    return np.stack([first * a[i] + second * b[i] + third * c[i] for i in range(3)])
 
 
 @_builder
@@ -336,8 +374,8 @@ def grid(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
         return 1 - _step(width, width + 1.5 / size, np.asarray(d, np.float32))
 
     paint = np.clip(line(1, 0.006) + 0.5 * line(10, 0.0015), 0, 1).astype(np.float32)
-    base = _shade(_flat(size, _rgb(colors, 0)), _mottle(size, rng, 0.06, 0.06))
-    return _mix(base, _flat(size, _rgb(colors, 1, fallback=1.6)), (0.85 * paint).astype(np.float32))
+    base = _shade(_flat(_rgb(colors, 0)), _mottle(size, rng, 0.06, 0.06))
+    return _mix(base, _flat(_rgb(colors, 1, fallback=1.6)), (0.85 * paint).astype(np.float32))
 
 
 @_builder
@@ -348,8 +386,8 @@ def grass(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     clump = periodic_field(size, rng, slope=1.2, low=3)
     dry = _step(0.2, 1.8, periodic_field(size, rng, slope=1.5, low=2))
     rgb = _mix(
-        _flat(size, _rgb(colors, 0)),
-        _flat(size, _rgb(colors, 1, fallback=0.6)),
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.6)),
         (0.6 * dry).astype(np.float32),
     )
     tips = _step(1.3, 2.4, np.asarray(blades + 0.6 * cross, np.float32))
@@ -359,7 +397,7 @@ def grass(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 @_builder
 def asphalt(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Rolled aggregate in dark binder, with worn lanes."""
-    rgb = _shade(_flat(size, _rgb(colors, 0)), 0.1 * periodic_field(size, rng, slope=1.6))
+    rgb = _shade(_flat(_rgb(colors, 0)), 0.1 * periodic_field(size, rng, slope=1.6))
     for count, bright in ((40, 0.55), (90, 0.4)):
         distance, which = _cells(size, count, rng)
         tone = rng.uniform(-bright, bright, count * count).astype(np.float32)
@@ -376,6 +414,24 @@ def encode_srgb(linear: F4) -> NDArray[np.uint8]:
     x = np.clip(linear, 0, 1)
     encoded = np.where(x <= 0.0031308, 12.92 * x, 1.055 * x ** (1 / 2.4) - 0.055)
     return np.asarray(np.rint(encoded * 255), np.uint8)
+
+
+@lru_cache(maxsize=1)
+def _codes() -> NDArray[np.uint8]:
+    return encode_srgb((np.arange(65536) / 65535).astype(np.float32))
+
+
+def _encode(linear: F4) -> NDArray[np.uint8]:
+    """As `encode_srgb`, of (3, size, size) to (size, size, 3).
+
+    From a table of 65536 levels: a code differs by one where it was a near tie.
+    """
+    level = linear * np.float32(65535)
+    level += np.float32(0.5)
+    import cv2
+
+    codes = _codes()[np.clip(level, 0, 65535, out=level).astype(np.uint16)]
+    return np.asarray(cv2.merge(list(codes)), np.uint8)
 
 
 def decode_srgb(encoded: NDArray[np.uint8]) -> F4:
@@ -404,6 +460,6 @@ def bake(texture: Texture, size: int = 512) -> NDArray[np.uint8]:
         raise UserError(
             f"no texture builder {texture.builder!r}: choose from {', '.join(TEXTURES)}"
         )
-    baked = encode_srgb(builder(size, texture.colors, np.random.default_rng(texture.seed)))
+    baked = _encode(builder(size, texture.colors, np.random.default_rng(texture.seed)))
     baked.flags.writeable = False
     return baked

@@ -1,5 +1,7 @@
 """The cached still-camera path, other renderers and other processes change no bit of a picture."""
 
+import contextlib
+import gc
 import hashlib
 import subprocess
 import sys
@@ -7,11 +9,12 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import moderngl
 import numpy as np
 import pytest
 from raster_scene import HEIGHT, MESHES, WIDTH, make_scene, moved
 
-from wmeval.sim.render import dirty, make_renderer
+from wmeval.sim.render import dirty, gl, make_renderer
 
 pytestmark = pytest.mark.gl
 SCENE = make_scene()
@@ -139,6 +142,47 @@ def test_another_process_draws_the_same_bits():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == digest()
+
+
+def test_a_dropped_renderer_frees_its_memory():
+    def dropped(inside):
+        renderer = make_renderer("raster", SCENE, MESHES)
+        renderer.draw(moved(SCENE, 0), 32, 32, LAYERS)
+        held = [renderer._passes.textures, renderer._passes.targets(32, 32).many]
+        with gl.current_device() if inside else contextlib.nullcontext():
+            del renderer
+            gc.collect()
+            yield [isinstance(thing.mglo, moderngl.mgl.InvalidObject) for thing in held]
+        yield [isinstance(thing.mglo, moderngl.mgl.InvalidObject) for thing in held]
+
+    assert next(dropped(inside=False)) == [True, True]
+    # In the middle of a pass it waits for the next one.
+    found = dropped(inside=True)
+    assert next(found) == [False, False]
+    next(found)
+    with gl.current_device():
+        pass
+    other = make_renderer("raster", SCENE, MESHES)
+    before = other.draw(moved(SCENE, 0), 32, 32, LAYERS)
+    equal(other.draw(moved(SCENE, 0), 32, 32, LAYERS), before)
+    other.close()
+
+
+@pytest.mark.parametrize("size", [(320, 180), (639, 353), (200, 480)])
+def test_a_long_roll_is_bit_identical(size):
+    """Cells come and go with the balls: how a pixel is drawn changes long before what it shows."""
+    cached = make_renderer("raster", SCENE, MESHES, cached=True)
+    plain = make_renderer("raster", SCENE, MESHES, cached=False)
+    start = moved(SCENE, 0)
+    for k in range(24):
+        position = start.position.copy()
+        position[1, :2] += (0.07 * k, 0.11 * k)
+        position[2, :2] += (-0.05 * k, 0.02 * k)
+        position[4, :2] += (0.09 * k, -0.15 * k)
+        state = replace(start, position=position)
+        equal(cached.draw(state, *size, LAYERS), plain.draw(state, *size, LAYERS))
+    cached.close()
+    plain.close()
 
 
 def test_a_forked_child_is_told_to_spawn():

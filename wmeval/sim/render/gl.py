@@ -10,7 +10,8 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,6 +93,7 @@ class Device:
             self._calls[name] = ctypes.CFUNCTYPE(None, *arguments)(pointer)
         self.pid = os.getpid()
         self.lock = threading.RLock()
+        self.busy = False
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -161,7 +163,7 @@ def _loads(name: str) -> bool:
 
 
 _device: Device | None = None
-_making = threading.Lock()
+_making = threading.RLock()  # the garbage collector may come back to it in the same thread
 
 
 @contextmanager
@@ -181,5 +183,41 @@ def current_device() -> Iterator[Device]:
             "this process was forked after its parent had drawn pictures, and an OpenGL context "
             'does not survive that: start workers with the "spawn" method'
         )
-    with _device.lock, _device.ctx:
-        yield _device
+    with _device.lock:
+        nested = _device.busy
+        _device.busy = True
+        try:
+            with _device.ctx:
+                if not nested:
+                    _free()
+                yield _device
+        finally:
+            _device.busy = nested
+
+
+_dropped: deque[Callable[[], None]] = deque()
+
+
+def release_later(release: Callable[[], None]) -> None:
+    """Free what a dropped owner held: at once, or when the drawing that goes on has ended.
+
+    For finalizers, which the garbage collector may run in any thread and in the middle of a pass.
+
+    Args:
+        release: to be called with the context current.
+    """
+    _dropped.append(release)
+    device = _device
+    if device is None or device.pid != os.getpid() or not device.lock.acquire(blocking=False):
+        return
+    try:
+        if not device.busy:
+            with current_device():
+                pass
+    finally:
+        device.lock.release()
+
+
+def _free() -> None:
+    while _dropped:
+        _dropped.popleft()()

@@ -822,10 +822,11 @@ def _texture_array(ctx: Any, textures: tuple[Texture, ...], size: int) -> Any:
     """All textures as layers; texels hold the square root of linear light."""
     table = np.rint(255 * np.sqrt(decode_srgb(np.arange(256, dtype=np.uint8)))).astype(np.uint8)
     count = max(1, len(textures))
-    data = np.full((count, size, size, 4), 255, np.uint8)
+    array = ctx.texture_array((size, size, count), 4)
+    texels = np.full((size, size, 4), 255, np.uint8)
     for layer, texture in enumerate(textures):
-        data[layer, ..., :3] = table[bake(texture, size)]
-    array = ctx.texture_array((size, size, count), 4, data.tobytes())
+        texels[..., :3] = table[bake(texture, size)]
+        array.write(texels, viewport=(0, 0, layer, size, size, 1))
     array.build_mipmaps()
     array.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
     return array

@@ -25,6 +25,7 @@ nearest to the sun is named. Glass casts no shadow. Chrome shows no other chrome
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,6 +163,8 @@ class RasterRenderer:
                     device, self.scene, self._pieces, self.samples, self.shadow_size,
                     self._texture_size,
                 )  # fmt: skip
+                # One that is dropped without `close` gives back its memory, too.
+                weakref.finalize(self, gl.release_later, self._passes.release).atexit = False
             out = self._draw(
                 self._passes, self._instant(state, width, height, "rgb" in layers), layers
             )
