@@ -122,8 +122,8 @@ def speed() -> str:
     machine = results.pop("machine")
     parts = [
         "# Speed\n",
-        "Written by `make bench`: each figure and its yardstick (the bare engine, renderer or disk) "
-        "are measured in one run.\n",
+        "Written by `make bench`: each figure and its yardstick (the bare engine, renderer or "
+        "disk) are measured in one run.\n",
         table(("machine", ""), list(machine.items())),
     ]
     for name, figures in results.items():

@@ -56,3 +56,16 @@ def test_a_bad_card_is_refused_with_the_reason(change, message):
 def test_an_unknown_channel_names_the_known_ones():
     with pytest.raises(ValueError, match="has the channels steer, brake"):
         ActionPlan.read(CARD).actions(("steer", "brake"), Fraction(1, 60))
+
+
+def test_actions_are_the_bits_that_a_float32_action_space_holds():
+    card = {**CARD, "segments": [{"start": 0, "end": "0.5", "values": {"force_x": 0.3}}]}
+    actions = ActionPlan.read(card).actions(("force_x", "force_z"), Fraction(1, 60))
+    assert (actions == actions.astype(np.float32)).all()
+    assert actions[0, 0] == np.float32(0.3)
+
+
+def test_an_edge_between_two_actions_is_refused_and_names_the_mend():
+    card = {**CARD, "segments": [{"start": "0.018", "end": "0.032", "values": {"force_x": 1.0}}]}
+    with pytest.raises(ValueError, match=r"0\.018 s is no whole number of control periods of 1/60"):
+        ActionPlan.read(card).actions(("force_x", "force_z"), Fraction(1, 60))

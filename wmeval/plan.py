@@ -75,8 +75,12 @@ class ActionPlan(Card):
     def actions(self, channels: tuple[str, ...], control_period: Fraction) -> NDArray[np.float64]:
         """Actions (T, C): action i holds the values in force at i Ta, T = ceil(duration / Ta).
 
+        The values are those that an environment's float32 action space holds: the reference, its
+        twins and exported controls are driven by the same bits.
+
         Raises:
-            ValueError: the plan sets a channel that the scene does not have.
+            UserError: the plan sets a channel that the scene does not have, or a segment begins or
+                ends between two actions, so that its length would not be what the card says.
         """
         for segment in self.segments:
             unknown = set(segment.values) - set(channels)
@@ -85,9 +89,17 @@ class ActionPlan(Card):
                     f"plan {self.name!r} sets {sorted(unknown)[0]!r}; "
                     f"{self.scene} has the channels {', '.join(channels)}"
                 )
+            for edge in (segment.start, segment.end):
+                time = min(exact(edge), exact(self.duration))
+                if (time / control_period).denominator != 1:
+                    raise UserError(
+                        f"plan {self.name!r}: {edge} s is no whole number of control periods of "
+                        f"{control_period} s: choose a control period that divides it"
+                    )
         count = -(-exact(self.duration) // control_period)
         rows = [self.value_at(i * control_period, channels) for i in range(int(count))]
-        return np.array(rows, np.float64).reshape(int(count), len(channels))
+        held = np.array(rows, np.float32).reshape(int(count), len(channels))
+        return held.astype(np.float64)
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> ActionPlan:
