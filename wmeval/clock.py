@@ -8,6 +8,7 @@ stride s); a block b is frames ``b s + 1 ... (b + 1) s`` and spans [b S, (b + 1)
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -22,14 +23,21 @@ def exact(value: int | str | float | Rational) -> Fraction:
     read as the decimal that it prints as, so that 0.2 means 1/5.
 
     Raises:
-        UserError: not a finite number.
+        UserError: not a finite number, or one written with a needlessly long text.
     """
+    # "1e999999999" is an exact number too, of a gigabyte.
+    if isinstance(value, str) and (len(value) > 100 or re.search(r"[eE][-+]?\d{4}", value)):
+        raise UserError(f"{value[:40]!r} ... is no number of a time or a rate: write it shorter")
     try:
-        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+        return Fraction(float.__repr__(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError) as error:
         raise UserError(
             f"{value!r} is not an exact number: give an integer, a decimal or 'a/b'"
         ) from error
+
+
+MAX_SUBSTEPS = 10_000
+"""Most substeps of one action."""
 
 
 def _floor(value: Fraction) -> int:
@@ -60,11 +68,32 @@ class SceneClock:
                 f"dt = {self.dt} s does not divide the control period {self.control_period} s: "
                 "choose dt = control period / n with a whole n"
             )
+        if self.substeps > MAX_SUBSTEPS:
+            raise UserError(
+                f"dt = {self.dt} s makes {self.substeps} substeps of a control period of "
+                f"{self.control_period} s: at most {MAX_SUBSTEPS} are simulated; choose a larger dt"
+            )
 
     @property
     def substeps(self) -> int:
         """Substeps per action."""
         return int(self.control_period / self.dt)
+
+    def frame_rate(self, fps: int | str | float | Rational) -> Fraction:
+        """An exact frame rate at which every frame shows a state of its own.
+
+        Raises:
+            UserError: not a number in (0, 1 / dt].
+        """
+        rate = exact(fps)
+        if rate <= 0:
+            raise UserError(f"fps = {fps}: give fps > 0")
+        if rate * self.dt > 1:
+            raise UserError(
+                f"{rate} fps is more than one frame per state (dt = {self.dt} s): use at most "
+                f"{1 / self.dt} fps or a smaller dt"
+            )
+        return rate
 
     def action_of_substep(self, n: int) -> int:
         """Index of the action in force during substep n: floor(n dt / Ta)."""

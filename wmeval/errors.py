@@ -1,5 +1,33 @@
-"""The one error that is the user's to mend."""
+"""The one error that is the user's to mend, and how errors become one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+LINE_LENGTH = 1000
+"""Most characters of an error's line."""
 
 
 class UserError(ValueError):
     """Bad input: the message says what, where and how to mend it. The command exits with 2."""
+
+
+class DiskError(UserError):
+    """A disk that is full or may not be written: the fault of all that is written there."""
+
+
+def one_line(text: object, limit: int = LINE_LENGTH) -> str:
+    """A message as one line of at most ``limit`` characters."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= limit else line[: limit - 4] + " ..."
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first wrong field of a card in one line: its name, what was given, what is wrong."""
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    given = f"{name} = {first['input']!r}: " if name else ""
+    return one_line(given + first["msg"].removeprefix("Value error, "))

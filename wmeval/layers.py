@@ -66,6 +66,9 @@ LAYERS: dict[str, Layer] = {
     )
 }  # fmt: skip
 
+DERIVED = {"flow": ("depth", "ids")}
+"""Layers computed when a rollout is read: name to the layers that they follow from."""
+
 RENDERED = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids")
 
 
@@ -80,3 +83,20 @@ def layers_of(names: str | tuple[str, ...] | list[str]) -> tuple[Layer, ...]:
     if unknown:
         raise UserError(f"unknown layer {unknown[0]!r}: choose from {', '.join(LAYERS)}")
     return tuple(LAYERS[n] for n in dict.fromkeys(wanted))
+
+
+def stored_layers(names: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """Names of the layers to keep in a file: those asked for, less the derived ones.
+
+    Raises:
+        UserError: an unknown layer, or a derived one without what it follows from.
+    """
+    wanted = tuple(layer.name for layer in layers_of(names))
+    for name in wanted:
+        missing = [n for n in DERIVED.get(name, ()) if n not in wanted]
+        if missing:
+            raise UserError(
+                f"layer {name!r} is derived from {', '.join(DERIVED[name])} when a rollout is "
+                f"read: keep {' and '.join(missing)} too"
+            )
+    return tuple(name for name in wanted if name not in DERIVED)

@@ -76,15 +76,26 @@ def _candidates() -> Listing:
 def _adapters() -> Listing:
     from wmeval.envs.adapters import ADAPTERS
 
-    rows = [(name, (type(a).__doc__ or "").splitlines()[0]) for name, a in ADAPTERS.items()]
+    rows = [(name, row.summary) for name, row in ADAPTERS.items()]
     return "adapters", ("paradigm", "what it does"), rows
 
 
 def _layers() -> Listing:
-    from wmeval.layers import LAYERS
+    from wmeval.layers import DERIVED, LAYERS
 
-    rows = [(x.name, x.dtype, x.unit, x.time_rule, x.doc) for x in LAYERS.values()]
-    return "picture layers", ("name", "type", "unit", "between frames", "what it is"), rows
+    rows = [
+        (
+            x.name,
+            x.dtype,
+            x.unit,
+            f"from {', '.join(DERIVED[x.name])}, on reading" if x.name in DERIVED else "drawn",
+            x.time_rule,
+            x.doc,
+        )
+        for x in LAYERS.values()
+    ]
+    columns = ("name", "type", "unit", "how it is had", "between frames", "what it is")
+    return "picture layers", columns, rows
 
 
 def _metrics() -> Listing:

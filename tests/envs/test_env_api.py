@@ -176,8 +176,12 @@ def test_information_levels_say_more_and_change_nothing():
     assert not any(seen["none"][0])
     last = seen["state"][0][-1]
     assert last["shape"] == "canonical"
-    assert not any("shape" in info for info in seen["state"][0][:-1])
-    kinds = {e.kind for info in seen["state"][0] for e in info["events"]}
+    assert not any({"shape", "episode_events"} & set(info) for info in seen["state"][0][:-1])
+    events = [e for info in seen["state"][0] for e in info["events"]]
+    for level in ("state", "full"):
+        whole = seen[level][0][-1]["episode_events"]
+        assert whole[len(whole) - len(events) :] == tuple(events)
+    kinds = {e.kind for e in events}
     assert {"impact", "contact"} <= kinds
     assert last["state"]["floor_ball"]["position"].shape == (3,)
     assert last["time"] == 2.5
@@ -314,6 +318,13 @@ def test_any_real_numbers_in_range_are_an_action(ball_roller, action):
         ("BeamDomino", {"dt": "abc"}, "not an exact number"),
         ("BeamDomino", {"max_steps": 0}, "at least 1"),
         ("BeamDomino", {"width": 8}, "width = 8"),
+        ("BeamDomino", {"width": 0}, "width = 0"),
+        ("BeamDomino", {"height": 0}, "height = 0"),
+        ("BeamDomino", {"dt": "1/60000000"}, "at most 10000"),
+        ("BeamDomino", {"dt": "1e-999999999"}, "write it shorter"),
+        ("BeamDomino", {"branching": "yes"}, "give true or false"),
+        ("BeamDomino", {"perturb": 3}, "give a text like 'gravity=0.8' or a mapping"),
+        ("BeamDomino", {"perturb": {"gravity": "x"}}, "gravity = 'x' is not a number"),
         ("BeamDomino", {"perturb": "colour=2"}, "no perturbation 'colour'"),
         ("BeamDomino", {"perturb": "delay=0.02"}, "not a whole number of control periods"),
         ("MirrorRollingBall", {"ball_count": 11}, "choose from 10, 20, 30, 48"),
@@ -332,6 +343,9 @@ def test_bad_arguments_are_refused_when_it_is_made(env_id, kwargs, message):
         ("BallRoller", {"seed_space": "test"}, "choose from training, evaluation"),
         ("BallRoller", {"camera": {"position": [0, 0]}}, "option camera: give"),
         ("BallRoller", {"camera": 3}, "option camera: give"),
+        ("BallRoller", 5, "options = 5: give a mapping"),
+        ("BallRoller", [], r"options = \[\]: give a mapping"),
+        ("BallRoller", {"camera": {1, 2}}, "options are JSON values"),
         ("BeamDomino", {"shape": "round"}, "choose from canonical, glancing, direct_strike"),
         ("BeamDomino", {"x0": 7.0}, r"give metres in \[-5, 5\]"),
         ("BeamDomino", {"x0": float("nan")}, "give metres"),
@@ -359,8 +373,52 @@ def test_stepping_before_reset_is_refused():
 
 def test_snapshot_that_is_too_long_is_refused(ball_roller):
     short = make("BallRoller", max_steps=1)
+    ball_roller.reset(seed=0)
+    ball_roller.step(PUSH)
+    ball_roller.step(PUSH)
     with pytest.raises(UserError, match="larger max_steps"):
-        short.set_state(Snapshot(seed=0, options={}, actions=((0.0, 0.0),) * 2))
+        short.set_state(ball_roller.get_state())
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "message"),
+    [
+        ("BeamDomino", {}, "its env_id is 'WMEval/BallRoller-v0', here it is 'WMEval/BeamDomino"),
+        ("BallRoller", {"dt": "1/480"}, "its dt is '1/240', here it is '1/480'"),
+        ("BallRoller", {"control_period": "1/30"}, "its control_period"),
+        ("BallRoller", {"perturb": "gravity=0.5"}, "its perturb is None"),
+    ],
+)
+def test_snapshot_of_another_world_is_refused(ball_roller, env_id, kwargs, message):
+    ball_roller.reset(seed=0)
+    with pytest.raises(UserError, match=message):
+        make(env_id, **kwargs).set_state(ball_roller.get_state())
+
+
+def test_snapshot_knows_the_scenes_own_arguments():
+    env = make("MirrorRollingBall", ball_count=10)
+    env.reset(seed=0)
+    with pytest.raises(UserError, match="its ball_count is 10, here it is 48"):
+        make("MirrorRollingBall").set_state(env.get_state())
+    env.close()
+
+
+@pytest.mark.parametrize("snapshot", [None, {"a": 1}, b"{}", "{}"])
+def test_only_a_snapshot_is_a_state(ball_roller, snapshot):
+    with pytest.raises(UserError, match="takes a Snapshot of get_state"):
+        ball_roller.set_state(snapshot)
+
+
+def test_options_are_kept_as_plain_values():
+    env = make("BeamDomino")
+    camera = {"position": np.array([0.0, -9.0, 5.0], np.float32), "target": (0, 0, 0)}
+    given = {"x0": np.float32(0.5), "camera": camera}
+    env.reset(seed=0, options=given)
+    kept = env.get_state().options
+    assert kept == {"x0": 0.5, "camera": {"position": [0, -9, 5], "target": [0, 0, 0]}}
+    camera["target"] = (1, 1, 1)
+    assert env.get_state().options == kept
+    env.close()
 
 
 # --- perturbed worlds ---------------------------------------------------------------------------
@@ -379,6 +437,7 @@ def test_perturbed_actions_are_the_perturbations_own():
     assert env.log.state.sha256() == same.log.state.sha256()
     np.testing.assert_array_equal(env.actions, actions.astype(float))
     assert type(env)(**env.settings).perturb == env.perturb
+    assert make("BallRoller", perturb={"gain": 0.5, "delay": 0.05}).perturb == env.perturb
     env.close()
     same.close()
 
@@ -436,5 +495,11 @@ def test_pictures_of_logged_rows_custom_cameras_and_branches():
     branch.close()
     with pytest.raises(UserError, match="unknown layer"):
         branch.draw("colour")
-    with pytest.raises(UserError, match="not of one instant"):
-        branch.draw("flow")
+    for layers, options, message in (
+        ("flow", {}, "not of one instant: record depth and ids"),
+        (5, {}, "layers = 5"),
+        ("rgb", {"width": 0}, "width = 0"),
+        ("rgb", {"row": 1}, "row 1: the log has 1 rows"),
+    ):
+        with pytest.raises(UserError, match=message):
+            branch.draw(layers, **options)

@@ -91,6 +91,8 @@ def test_plans_are_taken_in_turn_and_replays_repeat_the_source(tmp_path):
     assert other.sha256() != planned[0].sha256()
     with pytest.raises(UserError, match="holds 3 rollouts, 4"):
         BARE("replay", 4, tmp_path / "more", source=tmp_path / "plans")
+    with pytest.raises(UserError, match="cannot replay in WMEval/BeamDomino-v0"):
+        generate_rollouts("BeamDomino", "replay", 1, tmp_path / "b", source=tmp_path / "plans")
 
 
 def test_evaluation_seeds_are_refused(tmp_path):

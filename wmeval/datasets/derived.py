@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from wmeval.datasets.lazy import LazyLayer
 from wmeval.datasets.rollout import Rollout
 from wmeval.errors import UserError
-from wmeval.layers import LAYERS
+from wmeval.layers import DERIVED, LAYERS
 from wmeval.sim.protocol import RenderState, render_state
 
-NEEDED = ("depth", "ids")
+NEEDED = DERIVED["flow"]
 
 
 class _Flow:

@@ -99,11 +99,14 @@ ENVIRONMENTS: dict[str, EnvironmentRow] = {
 def environment_row(env_id: str) -> EnvironmentRow:
     """Row of an environment by id ("WMEval/BeamDomino-v0") or short name ("BeamDomino").
 
+    Gymnasium's spelling with the module in front ("wmeval:WMEval/BeamDomino-v0") is one too.
+
     Raises:
         UserError: no such environment; the message names the known ones.
     """
+    name = str(env_id).removeprefix("wmeval:")
     for row in ENVIRONMENTS.values():
-        if env_id in (row.id, row.id.removeprefix("WMEval/"), short_name(row.id)):
+        if name in (row.id, row.id.removeprefix("WMEval/"), short_name(row.id)):
             return row
     raise UserError(f"unknown environment {env_id!r}: choose from {', '.join(ENVIRONMENTS)}")
 

@@ -201,6 +201,13 @@ def control_json(control: Control) -> Any:
     return control if isinstance(control, str) else control.tolist()
 
 
+def control_from_json(value: Any) -> Control:
+    """Inverse of `control_json`, exact."""
+    if isinstance(value, dict):
+        return Keys(tuple(value["held"]), tuple(value["pressed"]))
+    return value if isinstance(value, str) else np.array(value, np.float64)
+
+
 # --- SE(3) --------------------------------------------------------------------------------------
 
 
@@ -439,11 +446,24 @@ def _language(spec: ModelSpec, channels: Channels, period: Fraction, prompt: str
     return LanguageAdapter(channels, prompt)
 
 
-ADAPTERS: dict[str, Callable[[ModelSpec, Channels, Fraction, str], Adapter]] = {
-    "action": _continuous,
-    "keyboard": _keyboard,
-    "camera": _camera,
-    "language": _language,
+@dataclass(frozen=True)
+class AdapterRow:
+    """One paradigm's adapter.
+
+    Attributes:
+        make: from the model's card, the scene's channels, the control period [s] and the prompt.
+        summary: one line for tables.
+    """
+
+    make: Callable[[ModelSpec, Channels, Fraction, str], Adapter]
+    summary: str
+
+
+ADAPTERS: dict[str, AdapterRow] = {
+    "action": AdapterRow(_continuous, "numbers per channel: the block's mean, by overlap in time"),
+    "keyboard": AdapterRow(_keyboard, "keys: per channel the one held longest in the block"),
+    "camera": AdapterRow(_camera, "a 4x4 pose: the camera's motion over the block"),
+    "language": AdapterRow(_language, "text: the plan's prompt, the same in every block"),
 }
 
 
@@ -455,4 +475,4 @@ def make_adapter(
     Raises:
         UserError: the card binds keys to channels that the scene does not have.
     """
-    return ADAPTERS[spec.paradigm](spec, channels, control_period, prompt)
+    return ADAPTERS[spec.paradigm].make(spec, channels, control_period, prompt)

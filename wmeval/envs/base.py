@@ -8,11 +8,12 @@ but a World's own verbs steps it.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, cast, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -22,8 +23,8 @@ from pydantic import JsonValue, ValidationError
 from wmeval.clock import SceneClock, exact
 from wmeval.envs import EnvironmentRow, environment_row
 from wmeval.envs.pictures import Pictures
-from wmeval.errors import UserError
-from wmeval.layers import RENDERED, layers_of
+from wmeval.errors import UserError, first_problem
+from wmeval.layers import DERIVED, RENDERED, layers_of
 from wmeval.records import Event, WorldLog
 from wmeval.scene import Camera, Card, Meshes, Scene
 from wmeval.sim.protocol import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 Observation = NDArray[np.float32]
 InfoLevel = Literal["none", "state", "full"]
+Perturb: TypeAlias = "Perturbation | str | Mapping[str, float] | None"
 Time = str | int | float | Fraction
 
 SEED_SPACES = {"training": 0, "evaluation": 1}
@@ -72,7 +74,7 @@ class EnvOptions(TypedDict, total=False):
     info_level: InfoLevel
     reward: str | None
     branching: bool
-    perturb: Perturbation | str | None
+    perturb: Perturb
     renderer: str
 
 
@@ -91,11 +93,16 @@ class Snapshot(Card):
     """A moment of an episode: replaying it reaches the same bits on the same engine version.
 
     Attributes:
+        env_id: environment.
+        settings: constructor arguments that say what happens: engine, clock, perturbation and the
+            scene's own.
         seed: seed of the episode's scene.
         options: reset options.
         actions: all actions so far, (T, A).
     """
 
+    env_id: str
+    settings: dict[str, JsonValue]
     seed: int
     options: dict[str, JsonValue]
     actions: tuple[tuple[float, ...], ...]
@@ -113,10 +120,11 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         height: picture height [px].
         render_mode: None or "rgb_array".
         info_level: "none": info is empty and nothing is looked for; "state": named poses and
-            velocities, events, shape; "full": contacts with impulses, cameras and lights too.
+            velocities, ``events`` of this step, and at the episode's end ``episode_events`` (all
+            of them) and ``shape``; "full": contacts with impulses, cameras and lights too.
         reward: None (always 0.0) or a row of ``REWARDS``.
         branching: physics lives in a worker that can fork: `branch` takes milliseconds.
-        perturb: a wrong world ("gravity=0.8,delay=0.1"); None is the reference.
+        perturb: a wrong world ("gravity=0.8,delay=0.1", or a mapping); None is the reference.
         renderer: row of `wmeval.sim.render.RENDERERS`.
 
     Raises:
@@ -149,7 +157,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         info_level: InfoLevel = "none",
         reward: str | None = None,
         branching: bool = False,
-        perturb: Perturbation | str | None = None,
+        perturb: Perturb = None,
         renderer: str = "raster",
     ) -> None:
         row = self.row
@@ -169,7 +177,9 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
                 f"max_steps = {max_steps!r}: give a whole number of actions, at least 1"
             )
         self.max_steps = max_steps
-        self.width, self.height = _size(width or row.size[0], height or row.size[1])
+        self.width, self.height = _size(width, height, row.size)
+        if not isinstance(branching, bool):
+            raise UserError(f"branching = {branching!r}: give true or false")
         self.render_mode = render_mode
         self.info_level = info_level
         self.reward = reward
@@ -243,17 +253,23 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
     def settings(self) -> dict[str, JsonValue]:
         """Constructor arguments, resolved, as JSON values: ``type(env)(**env.settings)``."""
         return {
-            "engine": self.engine,
-            "dt": str(self.clock.dt),
-            "control_period": str(self.clock.control_period),
             "max_steps": self.max_steps,
             "width": self.width,
             "height": self.height,
             "info_level": self.info_level,
             "reward": self.reward,
             "branching": self.branching,
-            "perturb": str(self.perturb) if self.perturb is not None else None,
             "renderer": self.renderer,
+            **self._physics(),
+        }
+
+    def _physics(self) -> dict[str, JsonValue]:
+        """The settings that say what happens."""
+        return {
+            "engine": self.engine,
+            "dt": str(self.clock.dt),
+            "control_period": str(self.clock.control_period),
+            "perturb": str(self.perturb) if self.perturb is not None else None,
             **self._settings(),
         }
 
@@ -431,14 +447,24 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             row: row of ``log``.
 
         Raises:
-            UserError: an unknown layer or view, or a size out of range.
+            UserError: an unknown layer or view, a size out of range, or no such row.
         """
         names = rendered_layers(layers)
-        size = _size(width or self.width, height or self.height)
+        size = self.picture_size(width, height)
         spec = self.world_spec
         shown = self.log if log is None else log
+        if not -len(shown) <= row < len(shown):
+            raise UserError(f"row {row}: the log has {len(shown)} rows")
         state = render_state(shown, row, spec.scene, self.camera_index(view))
         return dict(self._pictures.draw(spec.scene, spec.meshes, state, size, names))
+
+    def picture_size(self, width: int | None = None, height: int | None = None) -> tuple[int, int]:
+        """Checked picture (width, height) [px]; None is the environment's own.
+
+        Raises:
+            UserError: not whole numbers in 16..8192.
+        """
+        return _size(width, height, (self.width, self.height))
 
     def camera_index(self, view: str | None = None) -> int:
         """Index into the scene's cameras; None is the view that the reset chose.
@@ -462,7 +488,13 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         """This moment as a snapshot: seed, options and all actions so far."""
         if self._world is None:
             raise UserError(f"{self.ID}: call reset() first")
-        return Snapshot(seed=self.seed, options=self.options, actions=tuple(self._actions))
+        return Snapshot(
+            env_id=self.ID,
+            settings=self._physics(),
+            seed=self.seed,
+            options=self.options,
+            actions=tuple(self._actions),
+        )
 
     def set_state(self, snapshot: Snapshot) -> tuple[Observation, dict[str, Any]]:
         """Return to a snapshot by replay, exactly.
@@ -471,9 +503,23 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             Observation and info as of that moment.
 
         Raises:
-            UserError: the snapshot is not of this environment (options, action length), or is
-                longer than an episode.
+            UserError: the snapshot is of another environment or of other physics, or is longer
+                than an episode.
         """
+        if not isinstance(snapshot, Snapshot):
+            raise UserError(
+                f"{self.ID}: set_state takes a Snapshot of get_state(), not "
+                f"{type(snapshot).__name__}; Snapshot.model_validate_json reads a saved one"
+            )
+        ours: dict[str, JsonValue] = {"env_id": self.ID, **self._physics()}
+        theirs: dict[str, JsonValue] = {"env_id": snapshot.env_id, **snapshot.settings}
+        for name in ours | theirs:
+            if ours.get(name) != theirs.get(name):
+                raise UserError(
+                    f"{self.ID}: the snapshot is of another world: its {name} is "
+                    f"{theirs.get(name)!r}, here it is {ours.get(name)!r}; make the environment "
+                    "with the snapshot's settings"
+                )
         if len(snapshot.actions) > self.max_steps:
             raise UserError(
                 f"{self.ID}: the snapshot has {len(snapshot.actions)} actions, an episode at most "
@@ -540,7 +586,15 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
     # --- parts ----------------------------------------------------------------------------------
 
     def _checked(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
-        chosen = dict(options or {})
+        if options is not None and not isinstance(options, Mapping):
+            raise UserError(
+                f"{self.ID}: options = {options!r}: give a mapping of option names to values"
+            )
+        try:
+            # Plain JSON values: files and snapshots hold them, and nobody else changes them.
+            chosen: dict[str, Any] = json.loads(json.dumps(dict(options or {}), default=_plain))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{self.ID}: options are JSON values: {error}") from error
         known = {**_COMMON_OPTIONS, **self.OPTIONS}
         for name in chosen:
             _known("option", name, tuple(known), where=self.ID)
@@ -603,8 +657,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             info["contacts"] = log.contacts
             info["cameras"] = log.cameras.rows(slice(-1, None))
             info["lights"] = log.lights.rows(slice(-1, None))
-        if self._over and self.world_spec.rules.chain != "none":
-            info["shape"] = self.shape()
+        if self._over:
+            info["episode_events"] = self.events
+            if self.world_spec.rules.chain != "none":
+                info["shape"] = self.shape()
         return info
 
     def shape(self) -> str:
@@ -622,13 +678,13 @@ def rendered_layers(layers: str | Sequence[str]) -> tuple[str, ...]:
     """
     try:
         names = tuple(layer.name for layer in layers_of(_listed(layers)))
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    except TypeError as error:
+        raise UserError(f"layers = {layers!r}: give names of layers") from error
     for name in names:
         if name not in RENDERED:
             raise UserError(
-                f"layer {name!r} is not of one instant: record it, or derive it with "
-                "wmeval.sim.render.labels"
+                f"layer {name!r} is not of one instant: record {' and '.join(DERIVED[name])}, from "
+                "which it is derived when the rollout is read"
             )
     return names
 
@@ -654,11 +710,19 @@ def _known(what: str, value: Any, known: Sequence[str], *, where: str = "") -> N
         raise UserError(f"{place}unknown {what} {value!r}: choose from {choices}")
 
 
-def _size(width: int, height: int) -> tuple[int, int]:
+def _size(width: int | None, height: int | None, default: tuple[int, int]) -> tuple[int, int]:
+    width, height = (d if v is None else v for v, d in zip((width, height), default, strict=True))
     for name, value in (("width", width), ("height", height)):
         if isinstance(value, bool) or not isinstance(value, int) or not 16 <= value <= 8192:
             raise UserError(f"{name} = {value!r}: give a whole number of pixels in 16..8192")
     return width, height
+
+
+def _plain(value: Any) -> Any:
+    """Numpy's numbers and arrays as JSON values."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is none")
 
 
 def _with_camera(scene: Scene, camera: Mapping[str, Any] | None) -> Scene:
@@ -666,19 +730,24 @@ def _with_camera(scene: Scene, camera: Mapping[str, Any] | None) -> Scene:
         return scene
     try:
         custom = Camera.model_validate({"name": "custom", **dict(camera)})
-    except (ValidationError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else error
         raise UserError(
             "option camera: give {'position': [x, y, z], 'target': [x, y, z], 'fov_y_deg': 45}: "
-            f"{error}"
+            f"{problem}"
         ) from error
     return scene.model_copy(update={"cameras": (*scene.cameras, custom)})
 
 
-def _perturbation(perturb: Perturbation | str | None) -> Perturbation | None:
-    if not isinstance(perturb, str):
-        return perturb
+def _perturbation(perturb: Perturb) -> Perturbation | None:
     from wmeval.sim.perturb import Perturbation
 
+    if perturb is None or isinstance(perturb, Perturbation):
+        return perturb
+    if isinstance(perturb, Mapping):
+        perturb = ",".join(f"{name}={value}" for name, value in perturb.items())
+    if not isinstance(perturb, str):
+        raise UserError(f"perturb = {perturb!r}: give a text like 'gravity=0.8' or a mapping")
     return Perturbation.parse(perturb)
 
 

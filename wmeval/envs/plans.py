@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from wmeval.envs import environment_row
-from wmeval.errors import UserError
+from wmeval.errors import UserError, first_problem
 from wmeval.plan import ActionPlan
 
 
@@ -45,7 +45,9 @@ def _load(env_id: str, name: str) -> ActionPlan:
     entry = _folder(env_id) / f"{name}.yaml"
     try:
         plan = ActionPlan.read(yaml.safe_load(entry.read_text("utf-8")))
-    except (yaml.YAMLError, ValidationError, TypeError) as error:
+    except ValidationError as error:
+        raise UserError(f"plan card {entry}: {first_problem(error)}") from error
+    except (yaml.YAMLError, TypeError) as error:
         raise UserError(f"plan card {entry}: {error}") from error
     if (plan.name, plan.scene) != (name, env_id):
         raise UserError(f"plan card {entry} is of plan {plan.name!r} of {plan.scene}: move it")

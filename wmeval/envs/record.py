@@ -59,8 +59,8 @@ def record(
         view: camera of the pictures; default: the reset's.
         width: [px]; default: the environment's.
         height: [px]; default: the environment's.
-        fps: exact frame rate; frame j lies at j / fps and shows state floor(j / (fps dt) + 1/2).
-            Default: one frame a control period.
+        fps: exact frame rate, at most 1 / dt; frame j lies at j / fps and shows state
+            floor(j / (fps dt) + 1/2). Default: one frame a control period.
         frame_times: ascending exact times [s] instead of a rate, by the same rule.
         max_steps: most actions to take.
 
@@ -70,9 +70,13 @@ def record(
     Raises:
         UserError: neither or both of plan and policy, or anything that the environment refuses.
     """
-    base = env.unwrapped
+    base = getattr(env, "unwrapped", env)
     if not isinstance(base, WorldEnv):
         raise UserError(f"record: {base} is not an environment of wmeval")
+    if plan is not None and not isinstance(plan, ActionPlan):
+        raise UserError(f"record: plan = {plan!r}: give an ActionPlan, such as load_plan's")
+    if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
+        raise UserError(f"record: max_steps = {max_steps!r}: give a whole number, at least 1")
     if (plan is None) == (policy is None):
         raise UserError("record: give a plan or a policy, one of them")
     if fps is not None and frame_times is not None:
@@ -82,10 +86,9 @@ def record(
     assert actor is not None
     chosen = {**(plan.reset_options if plan is not None else {}), **(options or {})}
     grid = _Grid(base, fps, frame_times)
-    episode = _play(base, actor, seed, chosen, max_steps)
-    frames = None
-    if names:
-        frames = _draw(base, episode.log, grid, names, view, width, height)
+    size = base.picture_size(width, height)
+    episode = _play(base, actor, seed, chosen, max_steps, view)
+    frames = _draw(base, episode.log, grid, names, view, size) if names else None
     metadata = _metadata(base, plan, actor, names)
     metadata["record"] = {
         "layers": list(names),
@@ -139,7 +142,8 @@ def frames_of(
             f"{env.ID}: this version makes another scene than the recorded one; record it anew"
         )
     grid = _Grid(env, None, frame_times)
-    return _draw(env, rollout.log, grid, rendered_layers(layers), view, width, height)
+    size = env.picture_size(width, height)
+    return _draw(env, rollout.log, grid, rendered_layers(layers), view, size)
 
 
 def remake(metadata: Mapping[str, Any], *, actions: NDArray[Any] | None = None) -> Rollout:
@@ -201,7 +205,7 @@ class _Grid:
             if frame_times is not None:
                 self._times = tuple(exact(t) for t in frame_times)
             else:
-                rate = 1 / env.clock.control_period if fps is None else exact(fps)
+                rate = 1 / env.clock.control_period if fps is None else env.clock.frame_rate(fps)
                 self._clock = CandidateClock(rate, 1)
         except ValueError as error:
             raise UserError(f"record: {error}") from error
@@ -234,9 +238,11 @@ def _play(
     seed: int | None,
     options: dict[str, Any],
     max_steps: int | None,
+    view: str | None,
 ) -> _Episode:
     with env.keeping():
         observation, info = env.reset(seed=seed, options=options)
+    env.camera_index(view)  # Refused before the episode is played, not after.
     episode = _Episode(env.log, [], [], [], [observation])
     logs = [env.step_log]
     limit = env.max_steps if max_steps is None else min(max_steps, env.max_steps)
@@ -268,10 +274,9 @@ def _draw(
     grid: _Grid,
     names: tuple[str, ...],
     view: str | None,
-    width: int | None,
-    height: int | None,
+    size: tuple[int, int],
 ) -> Frames:
-    width, height = width or env.width, height or env.height
+    width, height = size
     camera = env.camera_index(view)
     times, rows = grid.frames(int(log.state.substep[-1]))
     stores = {

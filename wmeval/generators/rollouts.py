@@ -32,7 +32,7 @@ from wmeval.errors import UserError
 from wmeval.jobs.atomic import remove_stale
 from wmeval.jobs.executors import LocalExecutor, Outcome
 from wmeval.jobs.ledger import canonical, differences
-from wmeval.layers import layers_of
+from wmeval.layers import stored_layers
 
 POLICIES = ("random", "plan", "replay")
 BACKENDS = {"hdf5": ".h5", "zarr": ".zarr"}
@@ -284,8 +284,10 @@ def _job(
         held = _source_count(str(source))
         if held < episodes:
             raise UserError(f"{source}: holds {held} rollouts, {episodes} episodes are asked for.")
+        of = _source(str(source), 0).metadata.get("env_id")
+        if of != row.id:
+            raise UserError(f"{source}: holds rollouts of {of}; they cannot replay in {row.id}.")
     width, height = size or row.size
-    kept = [layer.name for layer in layers_of(layers if isinstance(layers, str) else list(layers))]
     return {
         "env_id": row.id,
         "env_kwargs": dict(env_kwargs or {}),
@@ -298,7 +300,7 @@ def _job(
         "options": dict(options or {}),
         "width": width,
         "height": height,
-        "layers": [name for name in kept if name != "flow"],
+        "layers": list(stored_layers(layers if isinstance(layers, str) else list(layers))),
         "video": video,
         "view": view,
         "fps": None if fps is None else str(exact(fps)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from wmeval.clock import exact
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.case import Case
 from wmeval.envs.model import ModelSpec, frame_rate
@@ -47,12 +47,10 @@ def spec_of(name: str, options: ClockOptions, case: Case, env: WorldEnv) -> Mode
     Raises:
         UserError: more frames per second than the world has states.
     """
-    fps = exact(options.fps) if options.fps else 1 / env.clock.control_period
-    if fps * env.clock.dt > 1:
-        raise UserError(
-            f"{name}: {fps} fps is more than one frame per state (dt = {env.clock.dt} s); use at "
-            f"most {1 / env.clock.dt} fps or a smaller dt"
-        )
+    try:
+        fps = env.clock.frame_rate(options.fps or 1 / env.clock.control_period)
+    except UserError as error:
+        raise UserError(f"{name}: {error}") from error
     return ModelSpec(
         name=name,
         fps=str(fps),
@@ -63,6 +61,13 @@ def spec_of(name: str, options: ClockOptions, case: Case, env: WorldEnv) -> Mode
         paradigm="action",
         mode="stepwise",
     )
+
+
+def identity(options: ClockOptions, case: Case, generation: int) -> Any:
+    """Options and this package's version: a simulator is as it was when both are."""
+    import wmeval
+
+    return [wmeval.__version__, options.model_dump(mode="json")]
 
 
 def pictures(env: WorldEnv, log: WorldLog, spec: ModelSpec, view: str) -> NDArray[np.uint8]:
