@@ -1,9 +1,16 @@
 """The command: bad input gets one clear line and exit code 2, and nothing half written."""
 
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
+import wmeval.doctor
 from wmeval.cli import main, parse_seeds, parse_settings, parse_size
-from wmeval.errors import UserError
+from wmeval.envs.adapters import ADAPTERS
+from wmeval.errors import LINE_LENGTH, UserError
 
 BALL = "WMEval/BallRoller-v0"
 
@@ -33,7 +40,9 @@ def test_a_bad_size_says_how_to_write_one(text):
         parse_size(text)
 
 
-@pytest.mark.parametrize("text", ["", "3:3", "a", "1,1", "-1", "0:b"])
+@pytest.mark.parametrize(
+    "text", ["", "3:3", "a", "1,1", "-1", "0:b", "0:1000000000000000", "0:100001", "4294967296"]
+)
 def test_bad_seeds_say_how_to_write_them(text):
     with pytest.raises(UserError, match="seeds"):
         parse_seeds(text)
@@ -49,6 +58,21 @@ def test_bad_seeds_say_how_to_write_them(text):
         (("rollout", BALL, "--plan", "forward", "--layers", "dept"), "depth"),
         (("rollout", BALL, "--plan", "forward", "--fps", "fast"), "fast"),
         (("rollout", BALL, "--plan", "forward", "--fps", "0"), "fps"),
+        (("rollout", BALL, "--plan", "forward", "--fps", "1e9"), "at most 240 fps"),
+        (("rollout", BALL, "--plan", "forward", "--fps", "1e999999999"), "shorter"),
+        (("rollout", BALL, "--plan", "forward", "--fps", "1000"), "more than one frame per state"),
+        (("rollout", BALL, "--plan", "forward", "--layers", "flow"), "keep depth and ids too"),
+        (("rollout", BALL, "--plan", "forward", "--set", "width=10"), "--size"),
+        (("rollout", BALL, "--plan", "forward", "--set", "engine=3"), "--engine"),
+        (("rollout", BALL, "--plan", "forward", "--set", "dt=[1, 2"), "not YAML"),
+        (("rollout", BALL, "--plan", "forward", "--set", "dt=2020-01-01"), "env_kwargs"),
+        (("rollout", BALL, "--plan", "forward", "--set", "dt=[1, 2]"), "exact number"),
+        (("rollout", BALL, "--plan", "forward", "--set", "dt=1/60000000"), "substeps"),
+        (("rollout", BALL, "--plan", "forward", "--set", "perturb=3"), "gravity=0.8"),
+        (("rollout", BALL, "--plan", "forward", "--set", "branching=maybe"), "true or false"),
+        (("pair", BALL, "--plan", "forward", "--candidate", "twin", "--tolerance", "-1"), "toler"),
+        (("pair", BALL, "--plan", "forward", "--candidate", "twin", "--tolerance", "nan"), "toler"),
+        (("pair", BALL, "--plan", "forward", "--candidate", "twin", "--set", "width=9"), "--size"),
         (("rollout", BALL, "--plan", "forward", "--set", "dt"), "NAME=VALUE"),
         (("rollout", BALL, "--plan", "forward", "--set", "colour=red"), "colour"),
         (("rollout", BALL, "--plan", "forward", "--set", "dt=1/250"), "1/250"),
@@ -68,8 +92,65 @@ def test_bad_input_is_one_line_that_names_the_choices(argv, said, capsys, tmp_pa
     code, _, error = run(capsys, *argv, "--out", str(out), "--size", "64x48")
     assert code == 2, error
     assert error.startswith("error: ")
+    assert error.count("\n") == 1
     assert said in error
     assert not out.exists() or not any(out.rglob("*.*"))
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (UserError("first\nsecond\t" + "x" * 5000), "error: first second xx"),
+        (PermissionError(13, "Permission denied", "/root/x"), "error: /root/x: Permission denied"),
+        (OSError("no driver"), "error: no driver"),
+    ],
+)
+def test_every_error_of_the_user_or_the_disk_is_one_bounded_line(raised, said, capsys, monkeypatch):
+    def fail():
+        raise raised
+
+    monkeypatch.setattr(wmeval.doctor, "diagnose", fail)
+    code, _, error = run(capsys, "doctor")
+    assert code == 2
+    assert error.startswith(said)
+    assert error.count("\n") == 1
+    assert len(error) <= LINE_LENGTH + 1
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(wmeval.doctor, "diagnose", lambda: int("x"))
+    with pytest.raises(ValueError, match="invalid literal"):
+        main(["doctor"])
+
+
+def test_a_place_that_cannot_be_written_is_one_line(capsys):
+    argv = ("suite", "build", "--env", BALL, "--plan", "forward", "--scene-seeds", "0")
+    code, _, error = run(capsys, *argv, "--size", "64x48", "--out", "/proc/foo")
+    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("error: /proc/foo")
+
+
+def test_stopping_from_the_keyboard_is_one_line(capsys, monkeypatch):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(wmeval.doctor, "diagnose", stop)
+    code, _, error = run(capsys, "doctor")
+    assert (code, error) == (130, "stopped; run the same command again to go on\n")
+
+
+def test_an_interrupted_generation_stops_with_one_line(tmp_path):
+    argv = ("generate", "rollouts", "--env", BALL, "--out", str(tmp_path / "set"), "--no-video")
+    more = ("--episodes", "1000", "--max-steps", "20", "--workers", "0")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wmeval.cli", *argv, *more], stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 30
+    while not list(tmp_path.glob("set/*/*.h5")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=30)[1]
+    assert (process.returncode, error) == (130, "stopped; run the same command again to go on\n")
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x89HDF\r\n\x1a\n" + b"\0" * 64])
@@ -89,13 +170,30 @@ def test_a_folder_that_holds_something_else_is_left_alone(capsys, tmp_path):
     )
     assert code == 2
     assert "--overwrite" in error
+    for wrong in (("--plan", "nope"), ("--fps", "1e9"), ("--view", "nope"), ("--layers", "x")):
+        argv = ("rollout", BALL, "--plan", "forward", *wrong, "--out", str(tmp_path))
+        code, _, error = run(capsys, *argv)
+        assert code == 2
+        assert "--overwrite" not in error
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_rerun_says_what_is_not_there(capsys, tmp_path):
+    for folder, said in ((tmp_path / "nope", "is no folder"), (tmp_path, "has no config.yaml")):
+        code, _, error = run(capsys, "rerun", str(folder), "--out", str(tmp_path / "out"))
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"{folder} {said}" in error
+    (tmp_path / "config.yaml").write_text("format: wmeval-rollout-folder/1\nlayers: 5\n")
+    code, _, error = run(capsys, "rerun", str(tmp_path), "--out", str(tmp_path / "out"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert "config.yaml" in error
 
 
 @pytest.mark.gl
 def test_a_rollout_is_made_kept_and_made_again(capsys, tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
-    argv = ("rollout", BALL, "--plan", "forward", "--size", "64x48", "--max-steps", "20")
+    argv = ("rollout", f"wmeval:{BALL}", "--plan", "forward", "--size", "64x48")
+    argv += ("--max-steps", "20", "--layers", "depth,ids,flow")
     code, out, error = run(capsys, *argv, "--out", str(first))
     assert code == 0, error
     assert sorted(p.name for p in first.iterdir()) == sorted(
@@ -123,3 +221,9 @@ def test_every_table_is_listed(what, capsys):
     code, out, error = run(capsys, "list", what)
     assert code == 0, error
     assert len(out.splitlines()) > 2
+
+
+def test_adapters_and_derived_layers_are_described(capsys):
+    out = run(capsys, "list", "adapters")[1]
+    assert all(row.summary in out for row in ADAPTERS.values())
+    assert "from depth, ids" in run(capsys, "list", "layers")[1]

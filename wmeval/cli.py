@@ -1,20 +1,21 @@
 """The ``wmeval`` command: thin. Every command calls one documented function with a typed result.
 
 Exit codes: 0 done, 1 done with failures (they are listed), 2 bad input (the message says how to
-mend it).
+mend it), 130 stopped from the keyboard.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 import yaml
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, first_problem, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,44 +52,66 @@ def parse_size(text: str) -> tuple[int, int]:
     return width, height
 
 
+MAX_SEEDS, END_OF_SEEDS = 100_000, 2**31
+
+
 def parse_seeds(text: str) -> tuple[int, ...]:
     """Seeds (0, 1, 2, 3, 4) of the text "0:5", (0, 3, 7) of "0,3,7".
 
     Raises:
-        UserError: no ascending range and no list of whole numbers.
+        UserError: no ascending range and no list of whole numbers below `END_OF_SEEDS`, or more
+            than `MAX_SEEDS`.
     """
     try:
         if ":" in text:
             first, last = (int(part) for part in text.split(":"))
-            seeds = tuple(range(first, last))
+            # One too many is enough to see.
+            seeds = tuple(range(first, min(last, first + MAX_SEEDS + 1)))
         else:
             seeds = tuple(int(part) for part in text.split(","))
     except ValueError as error:
         raise UserError(f"seeds {text!r}: write FIRST:END or a list like 0,3,7") from error
     if not seeds or min(seeds) < 0 or len(set(seeds)) != len(seeds):
         raise UserError(f"seeds {text!r}: give at least one, none below 0, none twice")
+    if len(seeds) > MAX_SEEDS or max(seeds) >= END_OF_SEEDS:
+        raise UserError(f"seeds {text!r}: give at most {MAX_SEEDS}, each below {END_OF_SEEDS}")
     return seeds
 
 
-def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_settings(
+    pairs: Sequence[str] | None, options: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """["ball_count=20", "dt=1/480"] -> values read as YAML.
 
+    Args:
+        pairs: as the user wrote them.
+        options: names that an option of the command sets, with that option.
+
     Raises:
-        UserError: not NAME=VALUE.
+        UserError: not NAME=VALUE, or a name that belongs to an option.
     """
     out: dict[str, Any] = {}
-    for pair in pairs:
+    for pair in pairs or ():
         name, mark, value = pair.partition("=")
         if not (name and mark):
             raise UserError(f"--set {pair!r}: write NAME=VALUE")
-        out[name] = yaml.safe_load(value)
+        if name in options:
+            raise UserError(f"--set {pair!r}: write {options[name]} instead")
+        try:
+            out[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise UserError(f"--set {pair!r}: the value is not YAML: {error}") from error
     return out
+
+
+_SIZED = {"width": "--size WIDTHxHEIGHT", "height": "--size WIDTHxHEIGHT"}
+"""Arguments of an environment that every command sets by an option of its own."""
 
 
 EnvId = Annotated[str, typer.Argument(help="Environment, e.g. WMEval/BeamDomino-v0.")]
 Plan = Annotated[str, typer.Option("--plan", help="Name of a plan card; see `wmeval list plans`.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder to write; complete or absent.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Scene seed.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Scene seed.")]
 Size = Annotated[str, typer.Option("--size", help="Picture size, WIDTHxHEIGHT.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Row of `wmeval list engines`.")]
 View = Annotated[str, typer.Option("--view", help="Camera: follow, static or top.")]
@@ -114,12 +137,15 @@ def _table(*columns: str, rows: Sequence[Sequence[str]], title: str | None = Non
     return table
 
 
-def _print(*what: object) -> None:
+def _print(what: Table | str) -> None:
+    # Text keeps whole lines, and its brackets: a script reads them.
+    if isinstance(what, str):
+        typer.echo(what)
+        return
     from rich.console import Console
 
-    # Piped output keeps whole lines: a script reads them.
     width = None if sys.stdout.isatty() else 160
-    Console(width=width, highlight=False, soft_wrap=False).print(*what)
+    Console(width=width, highlight=False, markup=False, emoji=False).print(what)
 
 
 # --- looking around -----------------------------------------------------------------------------
@@ -188,7 +214,7 @@ def rollout(
         view=view,
         fps=fps,
         max_steps=max_steps,
-        env_kwargs=parse_settings(settings or []),
+        env_kwargs=parse_settings(settings, {**_SIZED, "engine": "--engine NAME"}),
     )
     _report_rollout(make_rollout_folder(config, out, overwrite=overwrite))
 
@@ -213,9 +239,12 @@ def rerun(
     from wmeval.generators.rollout_folder import RolloutConfig, make_rollout_folder
 
     path = folder / "config.yaml"
+    if not path.is_file():
+        what = "has no config.yaml" if folder.is_dir() else "is no folder"
+        raise UserError(f"{folder} {what}: give a folder that `wmeval rollout` left")
     try:
         document = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read as YAML: {error}") from error
     if not isinstance(document, dict):
         raise UserError(f"{path} holds no configuration")
@@ -232,7 +261,7 @@ def validate(
 
     problems = check(path)
     for problem in problems:
-        _print(problem)
+        _print(one_line(problem))
     if problems:
         typer.echo(f"error: {path}: {len(problems)} problem(s)", err=True)
         raise typer.Exit(2)
@@ -247,16 +276,18 @@ def generate_rollouts(
     env: Annotated[str, typer.Option("--env", help="Environment.")],
     out: Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")],
     policy: Annotated[str, typer.Option(help="random, plan or replay.")] = "random",
-    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 1,
+    episodes: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many.")] = 1,
     plan: Annotated[
         list[str] | None, typer.Option("--plan", help="Plans for --policy plan; default: all.")
     ] = None,
     source: Annotated[
         str | None, typer.Option(help="Set or rollout that --policy replay repeats.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of episode 0.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Seed of episode 0.")
+    ] = 0,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes; default: one per core.")
+        int | None, typer.Option(min=0, max=1024, help="Processes; default: one per core.")
     ] = None,
     size: Size = "640x352",
     layers: Annotated[str, typer.Option(help="Layers to keep, comma-separated.")] = "",
@@ -291,7 +322,7 @@ def generate_rollouts(
             backend=backend,
             shard=shard,
             overwrite=overwrite,
-            env_kwargs=parse_settings(settings or []),
+            env_kwargs=parse_settings(settings, _SIZED),
             progress=lambda count, total, _: bar.at(count, total),
         )
     _print(
@@ -299,7 +330,7 @@ def generate_rollouts(
         f"{len(done.failed)} failed" + ("" if done.complete else "; not complete yet")
     )
     for episode, error in done.failed.items():
-        typer.echo(f"episode {episode}: {error}", err=True)
+        typer.echo(one_line(f"episode {episode}: {error}"), err=True)
     if done.failed:
         raise typer.Exit(1)
 
@@ -330,7 +361,9 @@ def pair(
     scene_seeds: Annotated[
         str, typer.Option("--scene-seeds", help="Seeds of references: FIRST:END or a list.")
     ] = "0:5",
-    generations: Annotated[int, typer.Option(min=1, help="Draws of the candidate per case.")] = 1,
+    generations: Annotated[
+        int, typer.Option(min=1, max=1000, help="Draws of the candidate per case.")
+    ] = 1,
     view: View = "static",
     size: Size = "640x352",
     grid: Annotated[str, typer.Option(help="candidate or reference: whose frame times.")] = (
@@ -344,7 +377,7 @@ def pair(
         Path | None,
         typer.Option(help="Frozen suite to read references from; its seeds, view and size count."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: this one.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0: this one.")] = 0,
     overwrite: Overwrite = False,
     settings: Set = None,
 ) -> None:
@@ -353,7 +386,7 @@ def pair(
     from wmeval.eval.report import joint_table, terminal_table
 
     width, height = parse_size(size)
-    kwargs = parse_settings(settings or [])
+    kwargs = parse_settings(settings, _SIZED)
     if max_steps is not None:
         kwargs["max_steps"] = max_steps
     configs = [
@@ -381,7 +414,7 @@ def pair(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder of the report.")] = Path("runs/demo"),
-    workers: Annotated[int, typer.Option(min=0, help="Processes over scenes.")] = 2,
+    workers: Annotated[int, typer.Option(min=0, max=1024, help="Processes over scenes.")] = 2,
     overwrite: Overwrite = False,
 ) -> None:
     """Compare five candidates of known error with BeamDomino, and check what must be so."""
@@ -391,7 +424,7 @@ def demo(
     done = run_demo(out, workers=workers, overwrite=overwrite, progress=_say)
     _print(joint_table(done.results))
     for claim in done.claims:
-        _print(("[green]yes[/]  " if claim.holds else "[red]NO[/]   ") + claim.text)
+        _print(("yes  " if claim.holds else "NO   ") + claim.text)
     _print(f"report: {done.report.resolve()}")
     if not all(claim.holds for claim in done.claims):
         raise typer.Exit(1)
@@ -434,7 +467,7 @@ def _results_of(folder: Path) -> list[Path]:
 
 
 def _say(line: str) -> None:
-    typer.echo(line, err=True)
+    typer.echo(one_line(line), err=True)
 
 
 # --- suites and the hand-off to a cluster -------------------------------------------------------
@@ -467,7 +500,7 @@ def suite_build(
         view=view,
         width=width,
         height=height,
-        env_kwargs=parse_settings(settings or []),
+        env_kwargs=parse_settings(settings, _SIZED),
     )
     suite = build_suite(cases, out, fps=tuple(fps or ()), overwrite=overwrite, progress=_say)
     _print(f"{out}: {len(suite.case_ids)} cases, content hash {suite.content_hash}")
@@ -478,7 +511,9 @@ def cases_export(
     suite: Annotated[Path, typer.Option("--suite", help="Folder of `wmeval suite build`.")],
     model_card: Annotated[Path, typer.Option("--model-card", help="The model's card (YAML).")],
     out: Out,
-    generations: Annotated[int, typer.Option(min=1, help="Draws wanted of every case.")] = 5,
+    generations: Annotated[
+        int, typer.Option(min=1, max=1000, help="Draws wanted of every case.")
+    ] = 5,
     overwrite: Overwrite = False,
 ) -> None:
     """Write context frames, prompts and native controls of a suite for one model."""
@@ -506,9 +541,9 @@ def cases_check(
     for name in found.missing:
         _print(f"missing: {name}")
     for name, problem in found.wrong.items():
-        _print(f"wrong: {name}: {problem}")
+        _print(one_line(f"wrong: {name}: {problem}"))
     for name, doubt in found.doubtful.items():
-        _print(f"doubtful: {name}: {doubt}")
+        _print(one_line(f"doubtful: {name}: {doubt}"))
     for name in found.extra:
         _print(f"not asked for: {name}")
     _print(f"{found.good} of {found.expected} clips are there and right")
@@ -549,15 +584,35 @@ class _Bar:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; a `UserError` becomes one line and exit code 2."""
+    """Run the command; bad input becomes one line and exit code 2."""
+    code: Any = 130
     try:
         app(args=None if argv is None else list(argv), prog_name="wmeval")
-    except UserError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
+    except SystemExit as stop:
+        code = stop.code
     except KeyboardInterrupt:
-        typer.echo("interrupted; run the same command again to go on", err=True)
-        sys.exit(130)
+        pass
+    except (ValueError, OSError) as error:
+        said = _said(error)
+        if said is None:
+            raise
+        typer.echo(one_line(f"error: {said}"), err=True)
+        code = 2
+    if code == 130:
+        typer.echo("stopped; run the same command again to go on", err=True)
+    sys.exit(code)
+
+
+def _said(error: ValueError | OSError) -> str | None:
+    """What the user is told; None for a fault of the program."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror or error}"
+    from pydantic import ValidationError
+
+    return first_problem(error) if isinstance(error, ValidationError) else None
 
 
 if __name__ == "__main__":

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from pydantic import Field, JsonValue
 
 import wmeval
-from wmeval.clock import exact
 from wmeval.datasets.checksums import write_checksums
+from wmeval.datasets.rollout import FORMAT as STORE_FORMAT
 from wmeval.datasets.rollout import Rollout, write_hdf5
 from wmeval.datasets.validate import validate
 from wmeval.datasets.video import write_mp4
-from wmeval.envs import environment_row, make_environment
+from wmeval.envs import make_environment
+from wmeval.envs.base import WorldEnv
+from wmeval.envs.model import validated
 from wmeval.envs.plans import load_plan
 from wmeval.envs.record import record
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import atomic_dir
-from wmeval.layers import layers_of
+from wmeval.jobs.atomic import FolderKind, atomic_dir, claim
+from wmeval.layers import stored_layers
+from wmeval.scene import Card
 
 FORMAT = "wmeval-rollout-folder/1"
+ROLLOUT_FOLDER = FolderKind(
+    files=r"rollout\.h5|video\.mp4|summary\.json|config\.yaml|SHA256SUMS",
+    marks={r"config\.yaml": FORMAT, r"rollout\.h5": STORE_FORMAT},
+)
 
 
-@dataclass(frozen=True)
-class RolloutConfig:
+class RolloutConfig(Card):
     """Everything that makes one rollout folder again.
 
     Attributes:
@@ -37,24 +45,24 @@ class RolloutConfig:
         seed: scene seed.
         engine: row of the table of engines.
         width, height: picture size [px].
-        layers: picture layers kept without loss in rollout.h5; colour always goes to video.mp4.
         view: camera.
         fps: frames per second, exact.
         max_steps: step limit; None keeps the plan's length.
+        layers: picture layers kept without loss in rollout.h5; colour always goes to video.mp4.
         env_kwargs: further constructor arguments of the environment.
     """
 
     env_id: str
     plan: str
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     engine: str = "bullet"
-    width: int = 640
-    height: int = 352
-    layers: tuple[str, ...] = ("depth", "ids")
+    width: int = Field(default=640, ge=16, le=8192)
+    height: int = Field(default=352, ge=16, le=8192)
     view: str = "follow"
     fps: str = "24"
-    max_steps: int | None = None
-    env_kwargs: Mapping[str, Any] | None = None
+    max_steps: int | None = Field(default=None, ge=1)
+    layers: tuple[str, ...] = ("depth", "ids")
+    env_kwargs: dict[str, JsonValue] = Field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """The resolved configuration, as config.yaml holds it."""
@@ -62,9 +70,7 @@ class RolloutConfig:
             "format": FORMAT,
             "wmeval": wmeval.__version__,
             "command": "rollout",
-            **{k: v for k, v in self.__dict__.items() if k not in ("layers", "env_kwargs")},
-            "layers": list(self.layers),
-            "env_kwargs": dict(self.env_kwargs or {}),
+            **self.model_dump(mode="json"),
         }
 
     @classmethod
@@ -75,9 +81,9 @@ class RolloutConfig:
             UserError: not a configuration of a rollout.
         """
         values = {k: v for k, v in document.items() if k not in ("format", "wmeval", "command")}
-        if document.get("format") != FORMAT or set(values) - set(cls.__dataclass_fields__):
+        if document.get("format") != FORMAT:
             raise UserError(f"{where} is not the configuration of a rollout ({FORMAT})")
-        return cls(**{**values, "layers": tuple(values.get("layers", ()))})
+        return validated(cls, values, where=where)
 
 
 @dataclass(frozen=True)
@@ -136,49 +142,57 @@ def make_rollout_folder(
     there is refused unless ``overwrite``.
 
     Raises:
-        UserError: bad configuration, or ``out`` is taken.
+        UserError: bad configuration, or ``out`` is taken; the configuration is looked at first.
     """
     out = Path(out)
     text = yaml.safe_dump(config.document(), sort_keys=False)
-    if out.exists() and not overwrite and _same(out, text):
-        problems = validate(out)
-        if problems:
-            raise UserError(f"{out}: {problems[0]}; run again with --overwrite")
-        return RolloutFolder(out, json.loads((out / "summary.json").read_text()), True)
-    if out.exists() and not overwrite and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} holds something else; choose another folder or pass --overwrite")
-    row = environment_row(config.env_id)
-    kept = tuple(layer.name for layer in layers_of(config.layers))
-    plan = load_plan(row.id, config.plan)
-    env = make_environment(
-        row.id,
-        engine=config.engine,
-        width=config.width,
-        height=config.height,
-        **dict(config.env_kwargs or {}),
-    )
-    try:
+    kept = stored_layers(config.layers)
+    plan = load_plan(config.env_id, config.plan)
+    with closing(_environment(config)) as env:
+        fps = env.clock.frame_rate(config.fps)
+        env.reset(seed=config.seed, options=dict(plan.reset_options))
+        env.camera_index(config.view)
+        if out.exists() and not overwrite:
+            if _same(out, text):
+                return _reused(out)
+            if not out.is_dir() or any(out.iterdir()):
+                raise UserError(
+                    f"{out} holds something else; choose another folder or pass --overwrite"
+                )
         rollout = record(
             env,
             plan=plan,
             seed=config.seed,
-            layers=("rgb", *(k for k in kept if k not in ("rgb", "flow"))),
+            layers=("rgb", *(name for name in kept if name != "rgb")),
             view=config.view,
-            fps=exact(config.fps),
+            fps=fps,
             max_steps=config.max_steps,
         )
-    finally:
-        env.close()
     summary = summary_of(rollout)
     assert rollout.frames is not None
     # An empty folder that stands there is as good as none.
     with atomic_dir(out, overwrite=overwrite or out.exists()) as folder:
         write_hdf5(rollout, folder / "rollout.h5", layers=kept)
-        write_mp4(folder / "video.mp4", rollout.frames.layers["rgb"], exact(config.fps))
+        write_mp4(folder / "video.mp4", rollout.frames.layers["rgb"], fps)
         (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
         (folder / "config.yaml").write_text(text)
         write_checksums(folder)
     return RolloutFolder(out, summary, False)
+
+
+def _environment(config: RolloutConfig) -> WorldEnv:
+    own = {name: getattr(config, name) for name in ("engine", "width", "height")}
+    for name in own:
+        if name in config.env_kwargs:
+            raise UserError(f"env_kwargs: {name!r} is a setting of its own; leave it out there")
+    return make_environment(config.env_id, **own, **config.env_kwargs)
+
+
+def _reused(out: Path) -> RolloutFolder:
+    problems = validate(out)
+    if problems:
+        raise UserError(f"{out}: {problems[0]}; run again with --overwrite")
+    return RolloutFolder(out, json.loads((out / "summary.json").read_text()), True)
 
 
 def _same(out: Path, text: str) -> bool:
