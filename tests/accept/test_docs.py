@@ -1,6 +1,7 @@
 """Every command and every Python block of the README and the guides runs, in the order they stand.
 
-A block below a line ``<!-- not run: reason -->`` is left out; the reason is read by people.
+A block below a line ``<!-- not run: reason -->`` is left out; the reason is read by people. A
+``text`` block directly below a block is what that one prints; ``...`` in it stands for anything.
 """
 
 import os
@@ -14,17 +15,47 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
 BLOCK = re.compile(
-    r"(?:<!-- not run: ([^>]+?) -->\n+)?```(bash|python|yaml)([^\n]*)\n(.*?)```", re.S
+    r"(?:<!-- not run: ([^>]+?) -->\n+)?```(bash|python|yaml)([^\n]*)\n(.*?)```"
+    r"(?:\n\n```text\n(.*?)```)?",
+    re.S,
 )
 # CI runs these itself; a block of them only is covered there.
 BY_CI = re.compile(r"^\s*(make (setup|demo|test|accept|lint|docs|bench)\b|git clone|cd wmeval|#|$)")
 
 
 def blocks(page):
-    for reason, language, title, body in BLOCK.findall(page.read_text()):
+    for reason, language, title, body, printed in BLOCK.findall(page.read_text()):
         if reason or all(BY_CI.match(line) for line in body.splitlines()):
             continue
-        yield language, title.strip(), body
+        yield language, title.strip(), body, printed
+
+
+def agrees(output, printed):
+    """Whether an output is what a page shows; ``...`` stands for anything, nothing too."""
+    pattern = ".*".join(re.escape(part) for part in printed.split("..."))
+    return re.fullmatch(pattern, output, re.S) is not None
+
+
+@pytest.mark.parametrize(
+    ("output", "printed", "same"),
+    [
+        ("a\nb\n", "a\nb\n", True),
+        ("a\n", "a\nb\n", False),
+        ("a [1] c\n", "a ... c\n", True),
+        ("a [1] d\n", "a ... c\n", False),
+        ("axc\n", "a.c\n", False),
+    ],
+)
+def test_shown_output_is_compared(output, printed, same):
+    assert agrees(output, printed) is same
+
+
+def test_the_first_example_prints_what_the_readme_shows():
+    body, printed = next((b, p) for _, _, b, p in blocks(PAGES[0]) if p)
+    done = subprocess.run(
+        [sys.executable, "-c", body], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert agrees(done.stdout, printed), done.stdout + done.stderr
 
 
 def test_left_out_blocks_say_why():
@@ -40,7 +71,7 @@ def test_left_out_blocks_say_why():
 def test_documented_commands_run(page, tmp_path):
     bin_folder = str(Path(sys.executable).parent)
     env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    for language, title, body in blocks(page):
+    for language, title, body, printed in blocks(page):
         if title.startswith("title="):  # a file that later blocks use
             (tmp_path / title.removeprefix("title=").strip("\"'")).write_text(body)
             continue
@@ -49,3 +80,4 @@ def test_documented_commands_run(page, tmp_path):
             argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, f"{page.name}:\n{body}\n{done.stdout}\n{done.stderr}"
+        assert not printed or agrees(done.stdout, printed), f"{page.name}:\n{body}\n{done.stdout}"
