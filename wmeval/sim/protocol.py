@@ -132,7 +132,10 @@ class SubstepView(StateView, Protocol):
     def set_state(
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> None:
-        """Put a body's state."""
+        """Put a body's state; put after a substep, it undoes that substep's contacts of the body.
+
+        They are not recorded: they led to no change of momentum.
+        """
 
     def set_camera(self, camera: int, position: Vec, target: Vec) -> None:
         """Put a camera [m] (index into ``scene.cameras``)."""

@@ -166,6 +166,7 @@ class BulletEngine:
         self._moving = self._moving_bodies()
         self._poses: dict[int, tuple[Vec, Quat]] = {}
         self._velocities: dict[int, tuple[Vec, Vec]] = {}
+        self._put: set[int] = set()  # PyBullet numbers whose state a driver put in this substep
         self._rows = Rows(scene, dt)
         # Drivers call this every substep: no detour through a method of this class.
         self.set_camera = self._rows.set_camera
@@ -341,6 +342,7 @@ class BulletEngine:
         w, x, y, z = quaternion
         p.resetBasePositionAndOrientation(number, position, (x, y, z, w), c)
         p.resetBaseVelocity(number, linear, angular, c)
+        self._put.add(number)
         self._poses.pop(body, None)
         self._velocities.pop(body, None)
         if self._motion[body] != DYNAMIC:
@@ -394,8 +396,9 @@ class BulletEngine:
         counts: list[int] = []
         after = list(self._after)
         if probe.contacts:
-            # Before a driver changes anything.
+            # Read before a driver changes anything; what a driver then undoes is taken out again.
             after.insert(0, self._contact_reader(points, counts, probe.contacts))
+            after.append(self._undone_dropper(points, counts))
         if every:
             after.append(BulletEngine._write_row)
         self._begin_rows(probe)
@@ -492,6 +495,7 @@ class BulletEngine:
         only = None if isinstance(wanted, bool) else self._pairs_of(wanted)
 
         def read(_: BulletEngine) -> None:
+            self._put.clear()
             before = len(points)
             # Packed at once: hundreds of nested tuples kept for later are slow to come back to.
             points.extend(
@@ -506,6 +510,18 @@ class BulletEngine:
             counts.append(len(points) - before)
 
         return read
+
+    def _undone_dropper(self, points: list[bytes], counts: list[int]) -> _Hook:
+        """Takes out a substep's contacts of bodies whose state was put: they led to nothing."""
+
+        def drop(_: BulletEngine) -> None:
+            if self._put:
+                first = len(points) - counts[-1]
+                kept = [x for x in points[first:] if self._put.isdisjoint(_POINT.unpack(x)[:2])]
+                points[first:] = kept
+                counts[-1] = len(kept)
+
+        return drop
 
     def _contacts_of(self, points: list[bytes], counts: list[int], first: int) -> Contacts:
         """Packed contact points of consecutive substeps, ``first`` and on, as arrays."""
