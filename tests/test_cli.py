@@ -91,9 +91,10 @@ def test_bad_input_is_one_line_that_names_the_choices(argv, said, capsys, tmp_pa
     out = tmp_path / "out"
     code, _, error = run(capsys, *argv, "--out", str(out), "--size", "64x48")
     assert code == 2, error
-    assert error.startswith("error: ")
-    assert error.count("\n") == 1
-    assert said in error
+    *progress, line = error.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+    assert not any("error" in other for other in progress)
     assert not out.exists() or not any(out.rglob("*.*"))
 
 
@@ -127,7 +128,7 @@ def test_a_place_that_cannot_be_written_is_one_line(capsys):
     argv = ("suite", "build", "--env", BALL, "--plan", "forward", "--scene-seeds", "0")
     code, _, error = run(capsys, *argv, "--size", "64x48", "--out", "/proc/foo")
     assert (code, error.count("\n")) == (2, 1)
-    assert error.startswith("error: /proc/foo")
+    assert error.startswith("error: /proc/")
 
 
 def test_stopping_from_the_keyboard_is_one_line(capsys, monkeypatch):
@@ -169,12 +170,12 @@ def test_a_folder_that_holds_something_else_is_left_alone(capsys, tmp_path):
         capsys, "rollout", BALL, "--plan", "forward", "--size", "64x48", "--out", str(tmp_path)
     )
     assert code == 2
-    assert "--overwrite" in error
+    assert "mine.txt" in error
     for wrong in (("--plan", "nope"), ("--fps", "1e9"), ("--view", "nope"), ("--layers", "x")):
         argv = ("rollout", BALL, "--plan", "forward", *wrong, "--out", str(tmp_path))
         code, _, error = run(capsys, *argv)
         assert code == 2
-        assert "--overwrite" not in error
+        assert "mine.txt" not in error
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 
 
