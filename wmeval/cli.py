@@ -438,9 +438,10 @@ def report(
 ) -> None:
     """Show results again: a table here, or LaTeX with "not separable" marks."""
     from wmeval.eval import report as reports
+    from wmeval.eval.folders import results_files
     from wmeval.eval.results import read_results
 
-    paths = [p for folder in folders for p in _results_of(folder)]
+    paths = [p for folder in folders for p in results_files(folder)]
     results = [read_results(p) for p in paths]
     if latex:
         typer.echo(reports.latex(results))
@@ -453,17 +454,6 @@ def _grid(text: str) -> Literal["candidate", "reference"]:
     if text not in ("candidate", "reference"):
         raise UserError(f"--grid {text!r}: choose candidate or reference")
     return "candidate" if text == "candidate" else "reference"
-
-
-def _results_of(folder: Path) -> list[Path]:
-    """The results.json of a folder, or of the folders below it that a joint run left."""
-    if folder.is_file():
-        return [folder]
-    own = folder / "results.json"
-    found = [own] if own.is_file() else sorted(folder.glob("*/results.json"))
-    if not found:
-        raise UserError(f"{folder} holds no results.json: give a folder that `wmeval pair` left")
-    return found
 
 
 def _say(line: str) -> None:
@@ -486,6 +476,7 @@ def suite_build(
     ] = None,
     view: View = "follow",
     size: Size = "640x352",
+    max_steps: MaxSteps = None,
     overwrite: Overwrite = False,
     settings: Set = None,
 ) -> None:
@@ -500,6 +491,7 @@ def suite_build(
         view=view,
         width=width,
         height=height,
+        max_steps=max_steps,
         env_kwargs=parse_settings(settings, _SIZED),
     )
     suite = build_suite(cases, out, fps=tuple(fps or ()), overwrite=overwrite, progress=_say)

@@ -1,3 +1,4 @@
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -39,21 +40,112 @@ def test_a_failed_writer_leaves_the_old_file_alone(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
+KIND = atomic.FolderKind(files=r"sub/x|y|mark\.json", marks={r"mark\.json": "wmeval-test/1"})
+
+
 def test_a_folder_appears_only_when_whole_and_is_not_replaced_unasked(tmp_path):
     target = tmp_path / "set"
+    target.mkdir()  # An empty folder is as good as none.
     with atomic.atomic_dir(target) as temporary:
         (temporary / "sub").mkdir()
         (temporary / "sub" / "x").write_text("1")
-        assert not target.exists()
+        (temporary / "mark.json").write_text('{"format": "wmeval-test/1"}')
     with pytest.raises(UserError, match="overwrite"), atomic.atomic_dir(target):
         pass
-    with pytest.raises(ZeroDivisionError), atomic.atomic_dir(target, overwrite=True):
+    with pytest.raises(ZeroDivisionError), atomic.atomic_dir(target, replaces=KIND):
         raise ZeroDivisionError
     assert (target / "sub" / "x").read_text() == "1"
-    with atomic.atomic_dir(target, overwrite=True) as temporary:
+    with atomic.atomic_dir(target, replaces=KIND) as temporary:
         (temporary / "y").write_text("2")
     assert names(target) == ["y"]
     assert names(tmp_path) == ["set"]
+
+
+@pytest.mark.parametrize(
+    ("files", "stranger"),
+    [
+        ({"thesis.tex": ""}, "thesis.tex"),
+        ({"mark.json": "wmeval-test/1", "thesis.tex": ""}, "thesis.tex"),
+        ({"mark.json": "wmeval-test/1", ".git/HEAD": ""}, ".git/HEAD"),
+        ({"mark.json": "{}"}, "mark.json"),  # the name is ours, the file is not
+        ({"y": "wmeval-test/1"}, "y"),
+    ],
+)
+def test_only_folders_of_the_same_maker_are_replaced(tmp_path, files, stranger):
+    target = tmp_path / "home"
+    for name, text in files.items():
+        atomic.write_text(target / name, text)
+    message = f"holds files that wmeval did not write here \\({stranger}\\): choose another folder"
+    with pytest.raises(UserError, match=message), atomic.atomic_dir(target, replaces=KIND):
+        pass
+    assert {n: (target / n).read_text() for n in files} == files
+
+
+CLAIMING = """
+import sys
+from wmeval.jobs.atomic import claim
+with claim(sys.argv[1], shared=sys.argv[2] == "shared"):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_writer_is_refused_until_the_first_ends_or_dies(tmp_path):
+    out = tmp_path / "deep" / "out"
+    for end in ("close", "kill"):
+        other = subprocess.Popen(
+            [sys.executable, "-c", CLAIMING, str(out), "alone"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert other.stdout.readline() == b"in\n"
+        for shared in (False, True):
+            with pytest.raises(UserError, match="another run is writing here"):
+                atomic.claim(out, shared=shared).__enter__()
+        with atomic.claim(out.with_name("another")):
+            pass
+        if end == "kill":
+            other.kill()
+        other.communicate()
+        with atomic.claim(out):
+            pass
+        assert names(out.parent) == []
+
+
+def test_claims_are_shared_by_those_who_share(tmp_path):
+    with atomic.claim(tmp_path / "a", shared=True):
+        with atomic.claim(tmp_path / "a", shared=True):
+            pass
+        with pytest.raises(UserError, match="another run"):
+            atomic.claim(tmp_path / "a").__enter__()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with atomic.claim(tmp_path / "a"), pytest.raises(UserError, match="another run"):
+        atomic.claim(tmp_path / "link").__enter__()
+    assert names(tmp_path) == ["link"]
+
+
+def _climb(folder: str, times: int) -> None:
+    for _ in range(times):
+        while True:
+            try:
+                with atomic.claim(Path(folder, "count")):
+                    path = Path(folder, "count")
+                    path.write_text(str(int(path.read_text()) + 1))
+                break
+            except UserError:
+                pass
+
+
+def test_claims_taken_and_left_in_haste_never_overlap(tmp_path):
+    """Removing the lock at the end of a claim must let nobody in beside the next owner."""
+    (tmp_path / "count").write_text("0")
+    context = multiprocessing.get_context("fork")
+    climbers = [context.Process(target=_climb, args=(str(tmp_path), 150)) for _ in range(3)]
+    for process in climbers:
+        process.start()
+    for process in climbers:
+        process.join()
+    assert (tmp_path / "count").read_text() == "450"
+    assert names(tmp_path) == ["count"]
 
 
 KILLED = """

@@ -58,7 +58,7 @@ def test_a_crash_a_bug_or_a_hang_costs_one_unit(tmp_path):
     assert [o.ok for o in outcomes] == [True, False, False, False, False, False, True, True]
     assert "signal 11" in (outcomes[1].error or "")
     assert outcomes[2].error == "bad plan"
-    assert outcomes[2].user_fault
+    assert isinstance(outcomes[2].fault, UserError)
     assert outcomes[3].error == "RuntimeError: a bug"
     assert "misbehave" in outcomes[3].details
     assert "no result within 5 s" in (outcomes[4].error or "")
@@ -122,6 +122,45 @@ def test_workers_leave_with_a_killed_parent(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert not (tmp_path / "orphan wrote").exists()
+
+
+INTERRUPTED = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from test_executors import sleepy
+from wmeval.jobs.executors import LocalExecutor
+if __name__ == "__main__":
+    print("go", flush=True)
+    try:
+        LocalExecutor(workers=2).map(sleepy, range(2))
+    except KeyboardInterrupt:
+        print("stopped")
+"""
+
+
+def sleepy(_: int) -> None:
+    print("at work", flush=True)
+    time.sleep(20)
+
+
+@pytest.mark.parametrize("when", ["go", "at work"])
+def test_a_keyboard_interrupt_is_the_parents_alone(tmp_path, when):
+    """Pressed while the workers start or while they work: it goes to the whole process group."""
+    script = tmp_path / "run.py"
+    script.write_text(INTERRUPTED)
+    run = subprocess.Popen(
+        [sys.executable, str(script), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    while when not in run.stdout.readline():
+        assert run.poll() is None
+    if when == "go":
+        time.sleep(0.2)  # the workers' interpreters are starting
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=15)
+    assert out.endswith("stopped\n")
+    assert err == ""
+    assert run.returncode == 0
 
 
 def _state(pid: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import disk_errors, write_parts
+from wmeval.jobs.atomic import FolderKind, disk_errors, write_parts
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,23 @@ class Location:
             found = [str(name).strip("/") for name in self.system.find(self.root)]
             return sorted(name[len(root) :].strip("/") for name in found)
 
+    def refuse_others(self, kind: FolderKind) -> None:
+        """As `FolderKind.refuse_others`, for this place."""
+        if self.path is not None:
+            kind.refuse_others(self.path)
+            return
+        kind.refuse_names(self.url, self.objects(), lambda key: self.get(key, limit=None) or b"")
+
+    def remove(self, key: str) -> None:
+        """Remove an object, if it is there."""
+        if self.path is not None:
+            (self.path / key).unlink(missing_ok=True)
+            return
+        with self._remote_errors():
+            name = f"{self.root.rstrip('/')}/{key}"
+            if self.system.exists(name):
+                self.system.rm_file(name)
+
     def upload(self, folder: Path, *, last: str) -> None:
         """Copy a local folder here (not for local places), one object after the others.
 
@@ -118,7 +135,8 @@ class Location:
         """
         self.clear(first=last)
         paths = sorted(p for p in folder.rglob("*") if p.is_file())
-        keys = [p.relative_to(folder).as_posix() for p in paths]
+        # Outer objects before inner ones: what breaks off still shows whose it is.
+        keys = sorted((p.relative_to(folder).as_posix() for p in paths), key=lambda k: k.count("/"))
         with self._remote_errors():
             for key in [*(k for k in keys if k != last), last]:
                 self._make_room(key)
@@ -126,10 +144,8 @@ class Location:
 
     def clear(self, *, first: str) -> None:
         """Remove what is here (not for local places), the object ``first`` before all others."""
+        self.remove(first)
         with self._remote_errors():
-            name = f"{self.root.rstrip('/')}/{first}"
-            if self.system.exists(name):
-                self.system.rm_file(name)
             if self.system.exists(self.root):
                 self.system.rm(self.root, recursive=True)
 

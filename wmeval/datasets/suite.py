@@ -36,6 +36,8 @@ from wmeval.jobs.atomic import write_bytes, write_text
 FORMAT = "wmeval-suite/1"
 NOTE = "own scenes: not comparable with the papers' tables"
 INDEX = "suite.json"
+_ANEW = "get an unchanged copy, or make it anew with `wmeval suite build --overwrite`"
+_MEND = "get an unchanged copy, or run its `wmeval suite build` again"
 _JSON_BYTES = 64 << 20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
@@ -202,7 +204,7 @@ def seal(path: str | Path, case_ids: Iterable[str], *, made_with: Mapping[str, s
     """
     path = Path(path)
     ids = tuple(case_ids)
-    files = {n: _digest(path / n) for n in _names(path)}
+    files = {f"cases/{n}": d for n, d in digests(path / "cases").items()}
     content = content_hash({n: sha for n, (sha, _) in files.items()})
     document = {
         "format": FORMAT,
@@ -241,7 +243,7 @@ def read_suite(path: str | Path, *, verify: bool = True) -> Suite:
     document = _read_json(path / INDEX)
     if document.get("format") != FORMAT:
         found = str(document.get("format"))[:80]
-        raise UserError(f"{path / INDEX}: format is {found!r}, not {FORMAT!r}")
+        raise UserError(f"{path / INDEX}: format is {found!r}, not {FORMAT!r}; {_ANEW}")
     try:
         ids = tuple(str(c) for c in document["cases"])
         files = {
@@ -250,35 +252,35 @@ def read_suite(path: str | Path, *, verify: bool = True) -> Suite:
         }
         stated = str(document["content_hash"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path / INDEX}: damaged ({error!r}); build the suite again") from error
+        raise UserError(f"{path / INDEX}: damaged ({error!r}); {_ANEW}") from error
     for name in [*ids, *(part for n in files for part in n.split("/"))]:
         if not _NAME.fullmatch(name):
-            raise UserError(f"{path / INDEX}: {name[:80]!r} is no name of a file or case")
+            raise UserError(f"{path / INDEX}: {name[:80]!r} is no name of a file or case; {_ANEW}")
     if content_hash({n: sha for n, (sha, _) in files.items()}) != stated:
-        raise UserError(f"{path / INDEX}: the content hash is not that of its list of files")
+        raise UserError(f"{path / INDEX}: the content hash is not that of its list; {_ANEW}")
     suite = Suite(path, stated, ids, files)
     problems = verify_suite(suite) if verify else []
     if problems:
-        raise UserError(
-            f"{problems[0]} ({len(problems)} such); get an unchanged copy, or build anew"
-        )
+        raise UserError(f"{problems[0]} ({len(problems)} such)")
     return suite
 
 
 def verify_suite(suite: Suite) -> list[str]:
     """Compare every file with the list: one sentence per departure."""
     problems = []
-    present = set(_names(suite.path))
-    for name, (sha, size) in suite.files.items():
+    present = {f"cases/{n}": digest for n, digest in digests(suite.path / "cases").items()}
+    for name, listed in suite.files.items():
         if name not in present:
-            problems.append(f"{suite.path / name}: missing from the suite")
-        elif _digest(suite.path / name) != (sha, size):
-            problems.append(f"{suite.path / name}: changed since the suite was built")
+            problems.append(f"{suite.path / name}: missing from the suite; {_MEND}")
+        elif present[name] != listed:
+            problems.append(f"{suite.path / name}: changed since the suite was built; {_MEND}")
     problems += [
-        f"{suite.path / name}: not part of the suite" for name in sorted(present - set(suite.files))
+        f"{suite.path / name}: not part of the suite; move it elsewhere"
+        for name in sorted(present)
+        if name not in suite.files
     ]
     problems += [
-        f"{suite.path}: case {c} has no case.json"
+        f"{suite.path}: case {c} has no case.json; {_ANEW}"
         for c in suite.case_ids
         if f"cases/{c}/case.json" not in suite.files
     ]
@@ -293,9 +295,11 @@ def suite_problems(path: str | Path) -> list[str]:
         return [str(error)]
 
 
-def _names(path: Path) -> list[str]:
-    cases = path / "cases"
-    return sorted(p.relative_to(path).as_posix() for p in cases.rglob("*") if p.is_file())
+def digests(folder: Path) -> dict[str, tuple[str, int]]:
+    """Sha256 and size of every file below a folder, by relative name; not of hidden ones."""
+    names = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
+    # Hidden names are of writers at work or of the system.
+    return {n: _digest(p) for n, p in names.items() if not re.search(r"(^|/)\.", n)}
 
 
 def _digest(path: Path) -> tuple[str, int]:
@@ -315,7 +319,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); build the suite again") from error
+        raise UserError(f"{path}: not JSON ({error}); {_ANEW}") from error
     if not isinstance(document, dict):
-        raise UserError(f"{path}: not a JSON object of a sane size; build the suite again")
+        raise UserError(f"{path}: not a JSON object of a sane size; {_ANEW}")
     return document

@@ -25,13 +25,17 @@ from wmeval.datasets import codecs, document, stored
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import atomic_dir, disk_errors
+from wmeval.jobs.atomic import FolderKind, atomic_dir, disk_errors
 from wmeval.jobs.ledger import canonical
 from wmeval.layers import LAYERS
 
 Array = NDArray[Any]
 
 MANIFEST = "manifest.json"
+STORE = FolderKind(
+    files=r"manifest\.json|([^/]+/)*zarr\.json|([^/]+/)+c(\.\d+)*",
+    marks={r"manifest\.json": f'"{FORMAT}"', r"zarr\.json": '"wmeval"'},
+)
 _LEVEL = 3
 _CHUNK_BYTES = 16 << 20
 _SHARD_BYTES = 256 << 20
@@ -47,21 +51,22 @@ def write_zarr(rollout: Rollout, url: str | Path, *, layers: tuple[str, ...] | N
 
     Args:
         rollout: what to write.
-        url: folder or fsspec URL; a store that is there is replaced.
+        url: folder or fsspec URL; a store that is there is replaced, nothing else is.
         layers: picture layers to keep; None keeps all that are not derived from others.
 
     Returns:
         The URL.
 
     Raises:
-        UserError: a layer that the rollout does not hold, disk full, not writable, unknown
-            protocol.
+        UserError: a layer that the rollout does not hold, something else is there, disk full, not
+            writable, unknown protocol.
     """
     place = locate(url)
     if place.path is not None:
-        with atomic_dir(place.path, overwrite=True) as folder:
+        with atomic_dir(place.path, replaces=STORE) as folder:
             _fill(rollout, folder, layers)
     else:
+        place.refuse_others(STORE)
         with tempfile.TemporaryDirectory(prefix="wmeval-") as made, disk_errors(Path(made)):
             store = Path(made, "store")
             store.mkdir()

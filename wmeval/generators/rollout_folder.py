@@ -148,17 +148,18 @@ def make_rollout_folder(
     text = yaml.safe_dump(config.document(), sort_keys=False)
     kept = stored_layers(config.layers)
     plan = load_plan(config.env_id, config.plan)
-    with closing(_environment(config)) as env:
+    with closing(_environment(config)) as env, claim(out):
         fps = env.clock.frame_rate(config.fps)
         env.reset(seed=config.seed, options=dict(plan.reset_options))
         env.camera_index(config.view)
-        if out.exists() and not overwrite:
+        ROLLOUT_FOLDER.refuse_others(out)
+        if not overwrite and out.is_dir() and any(out.iterdir()):
             if _same(out, text):
                 return _reused(out)
-            if not out.is_dir() or any(out.iterdir()):
-                raise UserError(
-                    f"{out} holds something else; choose another folder or pass --overwrite"
-                )
+            raise UserError(
+                f"{out} holds a rollout of other settings; choose another folder or pass "
+                "--overwrite"
+            )
         rollout = record(
             env,
             plan=plan,
@@ -168,15 +169,14 @@ def make_rollout_folder(
             fps=fps,
             max_steps=config.max_steps,
         )
-    summary = summary_of(rollout)
-    assert rollout.frames is not None
-    # An empty folder that stands there is as good as none.
-    with atomic_dir(out, overwrite=overwrite or out.exists()) as folder:
-        write_hdf5(rollout, folder / "rollout.h5", layers=kept)
-        write_mp4(folder / "video.mp4", rollout.frames.layers["rgb"], fps)
-        (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-        (folder / "config.yaml").write_text(text)
-        write_checksums(folder)
+        summary = summary_of(rollout)
+        assert rollout.frames is not None
+        with atomic_dir(out, replaces=ROLLOUT_FOLDER if overwrite else None) as folder:
+            write_hdf5(rollout, folder / "rollout.h5", layers=kept)
+            write_mp4(folder / "video.mp4", rollout.frames.layers["rgb"], fps)
+            (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+            (folder / "config.yaml").write_text(text)
+            write_checksums(folder)
     return RolloutFolder(out, summary, False)
 
 
@@ -198,5 +198,5 @@ def _reused(out: Path) -> RolloutFolder:
 def _same(out: Path, text: str) -> bool:
     try:
         return (out / "config.yaml").read_text() == text
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return False

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -26,14 +28,14 @@ class Outcome(Generic[Value]):
         value: what the function returned; None when it failed.
         error: None, or one line that says what went wrong.
         details: traceback of the failure, where there is one.
-        user_fault: the failure is a `UserError`: a retry cannot help.
+        fault: the failure itself where it is a `UserError`: a retry cannot help.
         seconds: wall time of the unit.
     """
 
     value: Value | None
     error: str | None = None
     details: str = ""
-    user_fault: bool = False
+    fault: UserError | None = None
     seconds: float = 0.0
 
     @property
@@ -48,7 +50,7 @@ def _attempt(function: Callable[[Any], Any], item: Any) -> Outcome[Any]:
         value = function(item)
     except Exception as error:
         text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        fault = isinstance(error, UserError)
+        fault = error if isinstance(error, UserError) else None
         seconds = time.perf_counter() - start
         return Outcome(None, text, traceback.format_exc(), fault, seconds)
     return Outcome(value, seconds=time.perf_counter() - start)
@@ -62,6 +64,9 @@ def _leave_with_parent() -> None:
 
 
 def _work(function: Callable[[Any], Any], channel: Connection) -> None:
+    # Ctrl-C reaches the whole group; who ends the work is the parent.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # A worker whose parent was killed must not go on writing.
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:
@@ -119,7 +124,8 @@ class LocalExecutor:
         Args:
             function: found by name in the worker (a module-level function or a partial of one).
             items: its arguments; they and the results must be picklable.
-            on_outcome: called in this process as units end, in the order in which they end.
+            on_outcome: called in this process as units end, in the order in which they end; what it
+                raises ends the whole work.
 
         Returns:
             One outcome per item, in the items' order. A unit that raises, dies or takes too long is
@@ -152,7 +158,14 @@ class LocalExecutor:
         def hire() -> _Worker:
             ours, theirs = context.Pipe()
             process = context.Process(target=_work, args=(function, theirs), daemon=True)
-            process.start()
+            # A worker starts with the signal blocked, for it cannot ignore it before it runs; the
+            # tracker, started by the first worker otherwise, would unblock it.
+            resource_tracker.ensure_running()
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
             return _Worker(process, ours)
 
