@@ -134,6 +134,77 @@ def test_any_cut_of_a_video_is_found(tmp_path, faststart):
                 reader(bad)
 
 
+def mdat(content):
+    at = content.index(b"mdat")
+    return at + 4, at - 4 + int.from_bytes(content[at - 4 : at], "big")
+
+
+def test_damage_that_a_player_would_patch_up_is_found(tmp_path):
+    """The decoder fills what it cannot read from its neighbours, and a player shows that."""
+    path, bad = tmp_path / "a.mp4", tmp_path / "bad.mp4"
+    write_mp4(path, moving_picture(40, 180, 320), 24)
+    content = path.read_bytes()
+    start, end = mdat(content)
+    rng = np.random.default_rng(0)
+    patched_up = 0
+    for size in (1000, 2000) * 6:
+        damaged = bytearray(content)
+        at = int(rng.integers(start + 700, end - size))
+        damaged[at : at + size] = rng.bytes(size)
+        bad.write_bytes(damaged)
+        try:
+            with av.open(str(bad)) as container:
+                patched_up += sum(1 for _ in container.decode(video=0)) == 40
+        except av.FFmpegError:
+            pass
+        for reader in (read_mp4, check_mp4):
+            with pytest.raises(
+                UserError, match=r"bad\.mp4: (cut off, damaged|frame \d+ is damaged)"
+            ):
+                reader(bad)
+    assert patched_up > 0
+
+
+def test_no_frame_that_was_patched_up_is_returned(tmp_path):
+    """Short damage may decode to another picture without any fault; what was filled in never is."""
+    path, bad = tmp_path / "a.mp4", tmp_path / "bad.mp4"
+    write_mp4(path, moving_picture(40, 180, 320), 24)
+    content = path.read_bytes()
+    start, end = mdat(content)
+    rng = np.random.default_rng(0)
+    concealed = 0
+    for _ in range(20):
+        damaged = bytearray(content)
+        damaged[int(rng.integers(start + 700, end))] ^= 1 << int(rng.integers(8))
+        bad.write_bytes(damaged)
+        with av.open(str(bad)) as container:
+            marked = [frame.is_corrupt for frame in container.decode(video=0)]
+        if any(marked):
+            concealed += 1
+            with pytest.raises(UserError, match=r"bad\.mp4"):
+                check_mp4(bad)
+    assert concealed > 5
+
+
+@pytest.mark.parametrize(
+    ("codec", "options"),
+    [
+        ("libx264", {"x264-params": "open-gop=1:keyint=8:bframes=3"}),
+        ("libx264", {"x264-params": "intra-refresh=1"}),
+        ("libx265", {"x265-params": "log-level=error"}),
+        ("mpeg4", {}),
+    ],
+)
+def test_whole_videos_of_other_encoders_are_taken(tmp_path, codec, options):
+    with av.open(str(tmp_path / "a.mp4"), "w") as container:
+        stream = container.add_stream(codec, rate=24, options=options)
+        stream.width, stream.height, stream.pix_fmt = 96, 64, "yuv420p"
+        for frame in moving_picture(30):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode(None))
+    assert len(read_mp4(tmp_path / "a.mp4")[0]) == check_mp4(tmp_path / "a.mp4").frames == 30
+
+
 def test_foreign_and_missing_files_are_named(tmp_path):
     (tmp_path / "text.mp4").write_text("no video at all " * 100)
     with pytest.raises(UserError, match=r"text\.mp4: cut off, damaged or no video"):

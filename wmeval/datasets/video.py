@@ -243,6 +243,19 @@ def _whole(path: Path, stream: Any, count: int) -> None:
         )
 
 
+def _decoded(path: Path, container: Any, stream: Any) -> Iterator[Any]:
+    """Frames as they were encoded: what a decoder would patch up is an error here.
+
+    Damage that happens to decode without a fault cannot be seen; checksums beside the file see it.
+    """
+    # The decoder tells of faults in its data, and marks what it filled in from other frames.
+    stream.codec_context.options = {"err_detect": "explode"}
+    for number, frame in enumerate(container.decode(stream)):
+        if frame.is_corrupt:
+            raise UserError(f"{path}: frame {number} is damaged; write it again.")
+        yield frame
+
+
 def read_mp4(
     path: str | Path,
     *,
@@ -283,7 +296,7 @@ def read_mp4(
         limit = MAX_BYTES // (width * height * 3) if frames is None else frames
         pictures: list[Frames] = []
         times: list[Fraction] = []
-        for frame in container.decode(stream):
+        for frame in _decoded(path, container, stream):
             if len(pictures) > limit:
                 break
             picture = _rgb(frame)
@@ -329,7 +342,6 @@ def check_mp4(path: str | Path) -> VideoInfo:
     """
     path = Path(path)
     with _video(path) as (container, stream):
-        stream.codec_context.options = {"err_detect": "explode"}
-        count = sum(1 for _ in container.decode(stream))
+        count = sum(1 for _ in _decoded(path, container, stream))
         _whole(path, stream, count)
     return probe_mp4(path)
