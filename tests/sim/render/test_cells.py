@@ -77,7 +77,7 @@ def test_hulls_cover_every_pixel_of_a_body(camera):
         for piece in range(1, len(PIECES)):
             seen = body == PIECES.body[piece]
             hulls = dirty.piece_hulls(PIECES, rotation, centre, np.array([piece]), 0.0, view)
-            cells = grid.cover(hulls, view)
+            cells = grid.cover(view, hulls)
             assert pixels(cells, grid)[seen].all()
             # And not everything: at most a cell and a half around.
             assert cells.sum() * grid.size**2 < 4 * seen.sum() + 60 * grid.size**2

@@ -79,43 +79,35 @@ class Grid:
             out[y0:y1, x0:x1] = True
         return out
 
-    def cover(self, points: F8, view: View) -> Mask:
-        """Cells that the convex hulls of points (N, K, 3) [m] may reach into.
+    def cover(self, view: View, *hulls: F8) -> Mask:
+        """Cells that the convex hulls of points may reach into.
 
         What lies behind the camera reaches into none, what passes it into all.
+
+        Args:
+            view: of the picture.
+            hulls: points (N, K, 3) [m] of N hulls each.
         """
-        depth = (points - view.eye) @ view.axes[2]
-        behind = depth < view.near
-        front = ~behind.any(axis=1)
-        if not (front | behind.all(axis=1)).all():
-            return np.ones(self.shape, bool)
-        import cv2
-
-        fine = self._outlined(points[front], view)
-        cv2.dilate(fine, _ROUNDING, dst=fine)
-        return np.asarray(self._mean(fine) > 0)
-
-    def _outlined(self, points: F8, view: View) -> NDArray[np.uint8]:
-        """Hulls drawn in a finer grid: right to two of its pixels, and `_ROUNDING` for them."""
         import cv2
 
         rows, columns = self.shape
-        local = (points - view.eye) @ view.axes.T
-        size = np.array([self.width, self.height]) * (PARTS / self.size)
-        at = (local[..., :2] / local[..., 2:] / np.array(view.tangents) + 1) / 2 * size - 0.5
-        limit = 4.0 * PARTS * max(rows, columns)
-        at = np.rint(np.clip(at, -limit, limit) * 16).astype(np.int32)
         fine = np.zeros((rows * PARTS, columns * PARTS), np.uint8)
-        for hull in at:
-            cv2.fillConvexPoly(fine, cv2.convexHull(hull), (255,), shift=4)
-        return fine
-
-    def _mean(self, fine: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        import cv2
-
-        rows, columns = self.shape
+        size = np.array([self.width, self.height]) * (PARTS / self.size)
+        limit = 4.0 * PARTS * max(rows, columns)
+        for points in hulls:
+            local = (points - view.eye) @ view.axes.T
+            behind = local[..., 2] < view.near
+            front = ~behind.any(axis=1)
+            if not (front | behind.all(axis=1)).all():
+                return np.ones(self.shape, bool)
+            local = local[front]
+            at = (local[..., :2] / local[..., 2:] / np.array(view.tangents) + 1) / 2 * size - 0.5
+            for hull in np.rint(np.clip(at, -limit, limit) * 16).astype(np.int32):
+                cv2.fillConvexPoly(fine, cv2.convexHull(hull), (255,), shift=4)
+        # What is drawn in these finer parts is right to two of them.
+        cv2.dilate(fine, _ROUNDING, dst=fine)
         small = cv2.resize(fine, (columns, rows), interpolation=cv2.INTER_AREA)
-        return np.asarray(small, np.uint8)
+        return np.asarray(small) > 0
 
     def fill(self, rects: list[Rect]) -> Mask:
         """The inverse of `rects`."""

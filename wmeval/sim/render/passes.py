@@ -239,6 +239,10 @@ class Passes:
         self.shadow_mask = keep(ctx.texture((MASK_SIZE, MASK_SIZE), 1, dtype="u1"))
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
+        self._poses: F8 | None = None
+        self._still: Any = None
+        self._still_key = b""
+        self._still_set: Mask = np.zeros(0, bool)
         self._programs: dict[str, _Program] = {}
         self._work: dict[str, NDArray[np.int16]] = {}
 
@@ -465,12 +469,40 @@ class Passes:
 
     # --- passes ---
 
-    def draw_shadow(self, target: Any, chosen: I8, ids: bool) -> None:
+    def draw_sun(self, instant: Instant, chosen: I8, *, keep: bool) -> None:
+        """The shadow map; with ``keep``, what has stood still is drawn once and copied.
+
+        Only depths are drawn, and the least counts: the map is the same either way.
+        """
+        poses = np.concatenate([instant.rotation.reshape(-1, 9), instant.centre], axis=1)
+        before, self._poses = self._poses, poses
+        casts = np.zeros(len(poses), bool)
+        casts[chosen] = True
+        steady = casts & (poses == before).all(axis=1) if before is not None else casts & False
+        key = instant.sun.rows.tobytes()
+        if not keep or steady.sum() < 8:
+            self._still_key = b""
+            self.draw_shadow(self.shadow, chosen, False)
+            return
+        if self._still is None:
+            self._still = self._shadow_target(self.shadow_size, ids=False)
+        if key != self._still_key or (self._still_set & ~steady).any():
+            self.draw_shadow(self._still, np.flatnonzero(steady), False)
+            self._still_key, self._still_set = key, steady
+        size = self.shadow_size
+        self.device.glCopyImageSubData(
+            self._still[1].glo, gl.TEXTURE_2D, 0, 0, 0, 0,
+            self.shadow[1].glo, gl.TEXTURE_2D, 0, 0, 0, 0, size, size, 1,
+        )  # fmt: skip
+        self.draw_shadow(self.shadow, np.flatnonzero(casts & ~self._still_set), False, clear=False)
+
+    def draw_shadow(self, target: Any, chosen: I8, ids: bool, *, clear: bool = True) -> None:
         """Back faces as the sun sees them: no lit surface then shadows itself."""
         framebuffer, _, _ = target
         framebuffer.use()
         self._state(depth="<=", front="ccw", clip=False, cull="front")
-        self.device.clear_depth(framebuffer, 1.0)
+        if clear:
+            self.device.clear_depth(framebuffer, 1.0)
         if ids:
             self.device.clear_ids(framebuffer)
         pieces = self.pieces

@@ -59,6 +59,9 @@ F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+SMALL_PX = 80_000
+"""Up to here it costs more to find out what has changed than to draw everything."""
+
 EXPOSURE = 0.42
 HAZE = 1.7
 """Distances at the edge of the floor, in units of the haze's length."""
@@ -254,10 +257,10 @@ class RasterRenderer:
                 pad, texel = self._reaches(sun)
                 shadows = dirty.landing_hulls(*at, pad, sun, top)
                 dark = dirty.dark_hulls(*at, 2 * texel)
-                shaded = grid.joined(grid.cover(shadows, camera) | grid.cover(dark, camera))
+                shaded = grid.joined(grid.cover(camera, shadows, dark))
             there = np.flatnonzero(shown)
             hulls = dirty.piece_hulls(pieces, rotation, centre, there, 0.0, camera)
-            many = grid.joined(grid.cover(hulls, camera) | ~(covered | above))
+            many = grid.joined(grid.cover(camera, hulls) | ~(covered | above))
         return Layout(grid, covered, above, many, shaded)
 
     def _casters(self, drawn: Mask) -> I8:
@@ -313,7 +316,7 @@ class RasterRenderer:
                 views = [camera, *(v for cube in cubes for v in cube.views)]
                 passes.write_frames([self._frame(instant, v) for v in views])
                 passes.use_frame(0)
-                passes.draw_shadow(passes.shadow, shading, False)
+                passes.draw_sun(instant, shading, keep=self.cached)
                 passes.draw_ground(shading)
                 passes.write_shadow_mask(instant, shading)
                 for k, cube in enumerate(cubes):
@@ -426,7 +429,7 @@ class RasterRenderer:
         if not moved.any():
             return []
         k = pieces.floor
-        if k >= 0 and moved[k]:
+        if (k >= 0 and moved[k]) or camera.width * camera.height < SMALL_PX:
             return whole
         floor = None
         if k >= 0 and now.drawn[k]:
@@ -443,11 +446,12 @@ class RasterRenderer:
         # Another program draws what has come out of the others' reach, or into it.
         other = np.flatnonzero(now.drawn & (before.lit != now.lit))
         alone = np.concatenate([mirrors, other])
-        cells = grid.cover(dirty.piece_hulls(*self._at(now, alone), 0.0, camera), camera)
+        hulls = [dirty.piece_hulls(*self._at(now, alone), 0.0, camera)]
         for i, chosen in instants:
             at = self._at(i, chosen)
-            cells |= grid.cover(dirty.shadow_hulls(*at, pad, camera, i.sun, floor), camera)
-            cells |= grid.cover(dirty.dark_hulls(*at, 2 * texel), camera)
+            hulls.append(dirty.shadow_hulls(*at, pad, camera, i.sun, floor))
+            hulls.append(dirty.dark_hulls(*at, 2 * texel))
+        cells = grid.cover(camera, *hulls)
         return grid.rects(grid.joined(cells | before.layout.differs(now.layout)))
 
     def _at(self, instant: Instant, chosen: I8) -> tuple[Pieces, F8, F8, I8]:
