@@ -77,6 +77,14 @@ def test_the_clip_model_runs_and_is_ineligible_for_causality(files):
     assert ineligible(CASE.env_id, "controllability", model.spec) is None
 
 
+def test_the_environment_runs_and_prints_what_the_page_says(files, monkeypatch, capsys):
+    section = GUIDE.read_text().partition("## As an environment")[2]
+    code, shown = re.findall(r"```(?:python|text)\n(.*?)```", section, re.S)[:2]
+    monkeypatch.syspath_prepend(files)
+    exec(compile(code, "page", "exec"), {})
+    assert capsys.readouterr().out == shown
+
+
 def test_the_server_runs(files):
     import socket
 

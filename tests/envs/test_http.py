@@ -14,14 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wmeval.envs.adapters import Channels, make_adapter
+from wmeval.envs.candidates import parse_candidate
 from wmeval.envs.candidates.http import HttpModel, Options, _arrays, _split, is_loopback
+from wmeval.envs.case import Case
 from wmeval.envs.model import Context, ModelError, ModelSpec
+from wmeval.envs.plans import load_plan
 from wmeval.envs.wrapper import drive, drive_together
 from wmeval.errors import UserError
 
 TA = F(1, 60)
 CARD = {"name": "served", "fps": 30, "frames_per_action": 2, "width": 16, "height": 16}
 FRAME = 16 * 16 * 3
+CASE = Case(env_id="BeamDomino", plan=load_plan("BeamDomino", "canonical"))
 
 
 class Server:
@@ -29,7 +33,7 @@ class Server:
 
     def __init__(self, card=None, max_batch=1):
         self.card, self.max_batch = {**CARD, **(card or {})}, max_batch
-        self.protocol = "wmeval-http/1"
+        self.protocol, self.version = "wmeval-http/1", None
         self.requests, self.replies, self.executed, self.tokens = [], {}, [], []
         self.script = []
         self.done = threading.Event()
@@ -44,6 +48,7 @@ class Server:
                     "protocol": outer.protocol,
                     "card": outer.card,
                     "max_batch": outer.max_batch,
+                    "version": outer.version,
                 }
                 self.send(json.dumps(spec).encode())
 
@@ -317,10 +322,42 @@ def test_a_flood_is_cut(server):
         run(server)
 
 
-def test_the_servers_own_error_is_shown(server):
-    server.script = [lambda h, header: h.send(b'{"error": "out of memory"}', 500) or True]
-    with pytest.raises(ModelError, match="/v1/step: status 500: out of memory"):
+PAGE = (
+    b"<!DOCTYPE html><html><head><title>404\n Not Found</title><style>b {}</style>" + b"<p>x" * 9999
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (500, b'{"error": "out of memory"}', r"/v1/step: status 500: out of memory$"),
+        (500, b'{"error": "a\\nb"}', r"status 500: a b$"),
+        (500, json.dumps({"error": "x" * 9999}).encode(), r"status 500: x{196} \.\.\.$"),
+        (404, PAGE, r"status 404: 404 Not Found; is this a wmeval-http/1 server\?$"),
+        (400, b"<b>Bad</b>\r\n<i>request</i>", r"status 400: Bad request$"),
+        (401, b"", r"status 401: no message; does the server want a token\? \(token_env=NAME\)$"),
+        (418, b"\xff" * 9999, r"status 418: \S{196} \.\.\.$"),
+    ],
+)
+def test_the_servers_own_error_is_one_line(server, status, body, message):
+    server.script = [lambda h, header: h.send(body, status) or True]
+    with pytest.raises(ModelError, match=message):
         run(server)
+
+
+@pytest.mark.parametrize("raw", [b"<html>\n" * 9999, b"\0" * 70_000, b"HTTP/1.1 abc\r\n\r\n", b""])
+def test_what_is_no_http_is_one_line(server, raw):
+    def send(handler, header):
+        with suppress(OSError):
+            handler.wfile.write(raw)
+        handler.close_connection = True
+        return True
+
+    server.script = [send]
+    with pytest.raises(ModelError, match=r"is the server running there\?$") as caught:
+        run(server, retries=0)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -408,6 +445,20 @@ def test_the_token_is_sent(server, monkeypatch):
 def test_a_bad_address_is_refused(url):
     with pytest.raises(ValueError, match="url"):
         Options(url=url)
+
+
+def test_the_fingerprint_is_of_card_and_stated_version(server):
+    candidate = parse_candidate(server.url)
+    digests = []
+    for version, name in (("1", "m"), ("2", "m"), (None, "m"), ("1", "n"), ("1", "m")):
+        server.version, server.card["name"] = version, name
+        digests.append(candidate.fingerprint(CASE))
+    assert len(set(digests)) == 4
+    assert digests[0] == digests[4]
+    other = Server()
+    other.version, other.card["name"] = "1", "m"
+    assert parse_candidate(other.url).fingerprint(CASE) == digests[0]  # not of the address
+    other.close()
 
 
 def test_the_card_is_the_servers(server):

@@ -1,5 +1,6 @@
 """Cards and the checks of what a model returns."""
 
+import sys
 from contextlib import suppress
 from fractions import Fraction as F
 
@@ -79,8 +80,9 @@ def test_missing_and_broken_files(tmp_path):
     with pytest.raises(UserError, match="No such file"):
         read_spec(tmp_path / "absent.yaml")
     (tmp_path / "x.yaml").write_text("a: [1")
-    with pytest.raises(UserError, match="not YAML"):
+    with pytest.raises(UserError, match="not YAML") as caught:
         read_spec(tmp_path / "x.yaml")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_card_round_trips(tmp_path):
@@ -99,6 +101,13 @@ def test_an_object_without_methods_is_refused():
         def reset(self, *a): ...
         def close(self): ...
 
+    class NoCard:
+        @property
+        def spec(self):
+            sys.exit("no weights")
+
+    with pytest.raises(ModelError, match="NoCard: spec raised SystemExit: no weights"):
+        checked_spec(NoCard())
     with pytest.raises(ModelError, match=r"'toy' \(stepwise\) has no method 'step'"):
         checked_spec(NoStep())
 

@@ -125,7 +125,9 @@ def test_the_worked_example_is_sent_at_10b_plus_9():
 
 
 def test_a_log_that_covers_nothing_is_refused():
-    with pytest.raises(UserError, match="9 actions of 1/60 s do not cover the 1/6 s"):
+    with pytest.raises(
+        UserError, match=r"9 actions of 1/60 s, 0.15 s in all, do not cover the 0.1667 s"
+    ):
         native_controls(CandidateClock(F(24), 4), TA, adapter(Counter()), actions(9))
     with pytest.raises(UserError, match=r"an action here has shape \(2,\) \(force_x, force_z\)"):
         native_controls(CandidateClock(F(24), 4), TA, adapter(Counter()), [[1.0]])
@@ -170,6 +172,38 @@ def test_a_model_that_breaks_its_contract_is_named(step, message):
     model = Counter()
     model.step = step
     with pytest.raises(ModelError, match=f"model 'counter': step .*{message}"):
+        drive(model, adapter(model), actions(20), context(model.spec))
+
+
+def live(env):
+    env.reset(seed=0)
+    env.step(np.zeros(2, np.float32))
+    env.close()
+
+
+@pytest.mark.parametrize("verb", ["reset", "step", "close"])
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), ValueError("a\nb" * 999)])
+def test_a_model_in_this_process_does_not_end_it(verb, error):
+    def fail(*_):
+        raise error
+
+    env = WorldModelEnv(Reference(), Counter(frames_per_action=1, fps=60))
+    setattr(env.model, verb, fail)
+    with pytest.raises(
+        ModelError, match=f"model 'counter': {verb} raised {type(error).__name__}"
+    ) as e:
+        live(env)
+    assert "\n" not in str(e.value)
+    assert len(str(e.value)) < 400
+
+
+def test_an_interrupt_stays_one():
+    def interrupt(controls):
+        raise KeyboardInterrupt
+
+    model = Counter()
+    model.step = interrupt
+    with pytest.raises(KeyboardInterrupt):
         drive(model, adapter(model), actions(20), context(model.spec))
 
 

@@ -3,14 +3,16 @@
 A model is stepped (``mode = "stepwise"``: controls of one chunk in, its frames out) or asked once
 for a whole clip (``mode = "clip"``). Whatever it returns is checked here before anything uses it.
 
-A model that runs in this process cannot be interrupted: one that hangs, hangs its caller. Serve it
-with the ``http`` candidate when it may hang or die; that one has real time-outs.
+An object of yours that is handed over in Python (`wmeval.envs.wrapper.WorldModelEnv`, ``drive``)
+runs in this process: one that hangs, hangs its caller, and one that dies takes it along. The
+candidates ``python`` and ``http`` run elsewhere and have real time-outs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from wmeval.clock import CandidateClock, exact
-from wmeval.errors import UserError
+from wmeval.errors import UserError, one_line
 from wmeval.records import Clip, WorldLog
 from wmeval.scene import Card
 
@@ -149,7 +151,7 @@ def read_spec(path: str | Path) -> ModelSpec:
     except OSError as error:
         raise UserError(f"model card {path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UserError(f"model card {path} is not YAML: {error}") from error
+        raise UserError(f"model card {path} is not YAML: {one_line(error, 300)}") from error
     return validated(ModelSpec, document, where=f"model card {path}")
 
 
@@ -168,7 +170,8 @@ def validated(kind: type[CardT], document: Any, *, where: str) -> CardT:
         name = ".".join(str(p) for p in first["loc"])
         known = ", ".join(kind.model_fields)
         hint = f"; known fields: {known}" if first["type"] == "extra_forbidden" else ""
-        raise UserError(f"{where}: {name or 'card'}: {first['msg']}{hint}") from error
+        what = one_line(f"{name or 'card'}: {first['msg']}", 300)
+        raise UserError(f"{where}: {what}{hint}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +249,36 @@ class RecordedModel(StepwiseModel, Protocol):
     """One row: the state at t = 0; read after ``reset``."""
 
 
+def called(who: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a model's code; whatever it raises, an exit too, becomes one line that names it.
+
+    Args:
+        who: model and verb, for the message.
+        function: of the model.
+        args: its arguments.
+
+    Raises:
+        ModelError: it raised.
+        KeyboardInterrupt: as it came.
+    """
+    try:
+        return function(*args)
+    except (ModelError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        text = called(who, str, error)
+        told = f"{type(error).__name__}: {one_line(text, 300)}" if text else type(error).__name__
+        raise ModelError(f"{who} raised {told}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Where in the model's own file, the one that was called into, an exception came from."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    files = [f for f in frames if "importlib" not in f.filename]
+    own = [f for f in files if f.filename == files[0].filename]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+
+
 def checked_clip(
     result: object, spec: ModelSpec, *, first: int, count: int, verb: str = "step"
 ) -> Clip:
@@ -293,7 +326,7 @@ def checked_spec(model: object) -> ModelSpec:
     Raises:
         ModelError: the object is not a model: it has no card, or not the methods its mode needs.
     """
-    spec = getattr(model, "spec", None)
+    spec = called(f"{type(model).__name__}: spec", getattr, model, "spec", None)
     if not isinstance(spec, ModelSpec):
         raise ModelError(
             f"{type(model).__name__} has no `spec`: give it a wmeval.envs.model.ModelSpec"

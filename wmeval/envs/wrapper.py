@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from wmeval.clock import CandidateClock
 from wmeval.envs.adapters import Adapter, Control, channels_of, make_adapter
 from wmeval.envs.case import live_context
-from wmeval.envs.model import Context, ModelError, ModelSpec, WorldModel, checked_clip, checked_spec
+from wmeval.envs.model import (
+    Context,
+    ModelSpec,
+    WorldModel,
+    called,
+    checked_clip,
+    checked_spec,
+)
 from wmeval.errors import UserError
 from wmeval.records import Clip
 
@@ -83,26 +90,37 @@ def native_controls(
     """
     feeder = BlockFeeder(clock, control_period, adapter)
     controls = tuple(c for action in actions for chunk in feeder.push(action) for c in chunk)
-    if not controls:
-        need = clock.chunk * clock.block_duration
-        raise UserError(
-            f"{feeder.count} actions of {control_period} s do not cover the {need} s that the "
-            f"candidate takes at once ({clock.chunk} x {clock.frames_per_action} frames at "
-            f"{clock.fps} fps): use a longer plan or a shorter chunk"
-        )
+    _check_blocks(clock, control_period, feeder.count)
     return controls
 
 
-def _called(model: WorldModel, verb: str, *args: Any) -> Any:
-    """Call a model; whatever it raises becomes one message that names it."""
-    try:
-        return getattr(model, verb)(*args)
-    except ModelError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"model {model.spec.name!r}: {verb} raised {type(error).__name__}: {error}"
-        ) from error
+def _check_blocks(clock: CandidateClock, control_period: Fraction, actions: int) -> None:
+    if not clock.blocks_sent(actions, control_period):
+        need, given = clock.chunk * clock.block_duration, actions * control_period
+        raise UserError(
+            f"{actions} actions of {control_period} s, {float(given):.4g} s in all, do not cover "
+            f"the {float(need):.4g} s that the candidate takes at once ({clock.chunk} x "
+            f"{clock.frames_per_action} frames at {clock.fps} fps): use a longer plan or less "
+            "stride or chunk"
+        )
+
+
+def check_covered(spec: ModelSpec, control_period: Fraction, actions: int) -> None:
+    """Refuse a model that so many actions give no block to.
+
+    Raises:
+        UserError: they do not cover one chunk, or the model's longest clip does not hold one.
+    """
+    _check_blocks(spec.clock, control_period, actions)
+    if frame_count(spec, control_period, actions) == 1:
+        raise UserError(
+            f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
+            f"{spec.chunk * spec.frames_per_action} frames and the seed frame"
+        )
+
+
+def _ask(model: WorldModel, spec: ModelSpec, verb: str, *args: Any) -> Any:
+    return called(f"model {spec.name!r}: {verb}", getattr(model, verb), *args)
 
 
 def _check_context(spec: ModelSpec, context: Context) -> None:
@@ -118,7 +136,7 @@ def _reset(model: WorldModel, spec: ModelSpec, context: Context, seed: int) -> C
     """Reset a model on its context; returns the seed frame as frame 0."""
     _check_context(spec, context)
     texts = (context.prompt, context.negative_prompt)
-    _called(model, "reset", context.frames, *texts, seed, context.K)
+    _ask(model, spec, "reset", context.frames, *texts, seed, context.K)
     return Clip(context.frames[-1:], (Fraction(0),), getattr(model, "seed_record", None))
 
 
@@ -130,17 +148,10 @@ def model_controls(
     Raises:
         UserError: as `native_controls`, or not even one chunk fits the model's longest clip.
     """
-    clock, s = spec.clock, spec.frames_per_action
-    controls = native_controls(clock, control_period, adapter, actions)
-    if spec.max_frames is None:
-        return controls
-    blocks = (spec.max_frames - 1) // s // clock.chunk * clock.chunk
-    if not blocks:
-        raise UserError(
-            f"model {spec.name!r}: max_frames {spec.max_frames} does not hold one chunk of "
-            f"{clock.chunk * s} frames and the seed frame"
-        )
-    return controls[:blocks]
+    controls = native_controls(spec.clock, control_period, adapter, actions)
+    check_covered(spec, control_period, len(actions))
+    frames = frame_count(spec, control_period, len(actions))
+    return controls[: frames // spec.frames_per_action]
 
 
 def frame_count(spec: ModelSpec, control_period: Fraction, actions: int) -> int:
@@ -192,7 +203,7 @@ def drive(
     parts = _parts(spec, context, adapter, actions)
     clips = [_reset(model, spec, context, seed)]
     for first, controls, verb in parts:
-        result = _called(model, verb, controls)
+        result = _ask(model, spec, verb, controls)
         count = len(controls) * spec.frames_per_action
         clips.append(checked_clip(result, spec, first=first, count=count, verb=verb))
     return Clip.concatenate(clips)
@@ -248,8 +259,14 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
     | ``frame`` | newest frame, (H, W, 3) uint8 sRGB at the model's size | 0 ... 255 |
     | ``age`` | time of this step less the frame's time [s], (1,) float32 | 0 ... chunk S + Ta |
 
+    | Information | Meaning |
+    |---|---|
+    | ``frame_time`` | exact time [s] of the newest frame, a ``Fraction`` |
+    | ``clip`` | the `Clip` of all frames that this step made; absent when it completed no block |
+
     The reward is 0.0. A model never ends an episode physically; ``truncated`` comes after the
-    environment's maximum number of steps.
+    environment's maximum number of steps. The model runs in this process: what it raises, an exit
+    too, is a `ModelError`, but one that hangs is not interrupted.
 
     Args:
         env: reference environment (any wrapper of a `wmeval.envs.base.WorldEnv`); not closed here.
@@ -260,6 +277,10 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         view: the reference's camera that the seed frame comes from; None for its default.
         step_per_block: one step is one block (Ta := S).
         max_steps: steps after which an episode is truncated; None: the environment's own duration.
+
+    Raises:
+        UserError: a clip model, or keys bound to channels that the scene does not have.
+        ModelError: the object is no model.
     """
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 (Gymnasium's own spelling)
@@ -352,7 +373,7 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         info: dict[str, Any] = {}
         clips = []
         for chunk in self._feeder.push(action):
-            result = _called(self.model, "step", chunk)
+            result = _ask(self.model, spec, "step", chunk)
             clips.append(checked_clip(result, spec, first=b * s + 1, count=len(chunk) * s))
             b += len(chunk)
         if clips:
@@ -368,4 +389,4 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
 
     def close(self) -> None:
         """Close the model; the reference environment is its maker's to close."""
-        self.model.close()
+        _ask(self.model, self.model_spec, "close")

@@ -57,11 +57,13 @@ class WorkerError(RuntimeError):
     Attributes:
         kind: "start" (it never answered), "crash" (it died), "timeout", "protocol" (it sent what
             is no message), "error" (a handler raised; the worker lives on).
+        what: what happened, without what it printed.
+        printed: the end of what it printed.
     """
 
-    def __init__(self, kind: Kind, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
+    def __init__(self, kind: Kind, what: str, printed: str = "") -> None:
+        super().__init__(what + (f"; it printed last:\n{printed}" if printed else ""))
+        self.kind, self.what, self.printed = kind, what, printed
 
 
 class _GarbageError(Exception):
@@ -243,11 +245,16 @@ class _Tail:
 
     def __init__(self) -> None:
         self._data = bytearray()
+        self.echo = False
+        """Pass it on to this process's standard error."""
 
     def follow(self, descriptor: int) -> None:
         def drain() -> None:
             with os.fdopen(descriptor, "rb", buffering=0) as stream:
                 while data := stream.read(65536):
+                    if self.echo:
+                        with contextlib.suppress(OSError):
+                            os.write(2, data)
                     self._data += data
                     del self._data[:-_TAIL]
 
@@ -270,6 +277,9 @@ class WorkerClient:
         timeout: default time-out of a call [s].
         start_timeout: time-out of the start [s].
         max_bytes: greatest payload in either direction.
+        one_thread: its numeric libraries use one thread, unless the environment says otherwise.
+        echo: what it prints, once it is up, goes to this process's standard error too.
+        name: what messages call it.
 
     Raises:
         UserError: there is no such interpreter.
@@ -284,14 +294,18 @@ class WorkerClient:
         timeout: float = 120.0,
         start_timeout: float = 60.0,
         max_bytes: int = MAX_BYTES,
+        one_thread: bool = True,
+        echo: bool = False,
+        name: str = "",
     ) -> None:
         _reap()
         self._timeout, self._max_bytes = timeout, max_bytes
-        self._name = f"worker {target.rpartition('/')[2]}"
+        self._name = name or f"worker {target.rpartition('/')[2]}"
         self._failure: WorkerError | None = None
         ours, theirs = socket.socketpair()
         read_end, write_end = os.pipe()
-        environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
+        threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if one_thread else ()
+        environment = {**dict.fromkeys(threads, "1"), **os.environ}
         arguments = [os.fspath(python), "-I", str(_BOOT), str(_PACKAGE), target]
         try:
             process = subprocess.Popen(
@@ -317,8 +331,9 @@ class WorkerClient:
             self.about = self.call("hello", timeout=start_timeout)[0]
         except WorkerError as error:
             if error.kind in ("crash", "timeout"):
-                raise WorkerError("start", str(error)) from None
+                raise WorkerError("start", error.what, error.printed) from None
             raise
+        self._tail.echo = echo
         self.pid: int = self.about["pid"]
 
     def _attach(self, sock: socket.socket, process: subprocess.Popen[bytes] | None) -> None:
@@ -396,9 +411,7 @@ class WorkerClient:
     def _fail(self, kind: Kind, what: str) -> WorkerError:
         if self._process is not None:
             self._process.kill()
-        printed = self._tail.text()
-        text = f"{self._name} {what}" + (f"; it printed last:\n{printed}" if printed else "")
-        self._failure = WorkerError(kind, text)
+        self._failure = WorkerError(kind, f"{self._name} {what}", self._tail.text())
         self._finalizer()
         return self._failure
 
@@ -457,6 +470,12 @@ class WorkerClient:
                     # Not long: with forked copies alive it stays to reap them.
                     self._process.wait(0.2)
         _reap()
+
+    def kill(self) -> None:
+        """End the worker at once, whatever it is doing; idempotent."""
+        if self._process is not None:
+            self._process.kill()
+        self._finalizer()
 
     def __enter__(self) -> WorkerClient:
         return self

@@ -85,14 +85,15 @@ class Perturbation(Card):
         if (self.gravity, self.friction, self.restitution, self.mass) == (1, 1, 1, 1):
             return spec
         rough, bouncy = math.sqrt(self.friction), math.sqrt(self.restitution)
+        most = max(spec.scene.bodies, key=lambda body: body.restitution)
+        if most.restitution * bouncy > 1:
+            raise UserError(
+                f"perturbation restitution={self.restitution:g}: body {most.name!r} would "
+                f"bounce with {most.restitution * bouncy:.3g} > 1; use a factor of at most "
+                f"{1 / most.restitution**2:.3g}"
+            )
         bodies = []
         for body in spec.scene.bodies:
-            if body.restitution * bouncy > 1:
-                raise UserError(
-                    f"perturbation restitution={self.restitution:g}: body {body.name!r} would "
-                    f"bounce with {body.restitution * bouncy:.3g} > 1; use a factor of at most "
-                    f"{1 / body.restitution**2:.3g}"
-                )
             changes: dict[str, Any] = {
                 "friction": body.friction * rough,
                 "restitution": body.restitution * bouncy,

@@ -1,13 +1,15 @@
 """Candidates by name: what stands against the reference.
 
 ``parse_candidate("twin:gravity=0.8,fps=24,stride=4")`` gives a `Candidate`; called with a case it
-gives a world model. A new kind is one module with ``Options`` and ``make`` and one row here.
+gives a world model. A new kind is one module with ``Options``, ``make`` and ``identity``, if need
+be ``check``, and one row here.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,9 @@ class CandidateRow:
 
     Attributes:
         name: before the colon.
-        module: holds ``Options`` (a Card) and ``make(options, case, generation)``.
+        module: holds ``Options`` (a Card), ``make(options, case, generation)`` and
+            ``identity(options, case, generation)``, JSON of all that decides what the model makes;
+            ``check(options, env)`` refuses what an environment at its state 0 shows to be wrong.
         argument: option that a bare first value sets; "" for none.
         summary: one line for tables.
         example: how it is written.
@@ -74,7 +78,7 @@ CANDIDATES: dict[str, CandidateRow] = {
             "python",
             "wmeval.envs.candidates.python",
             "target",
-            "your own class, in a file or an installed module",
+            "your own class, in a file or an installed module, in a process of its own",
             "python:my_model.py:MyModel",
         ),
     )
@@ -94,11 +98,49 @@ class Candidate:
     text: str
     kind: str
     options: Card
-    make: Callable[[Any, Case, int], WorldModel]
+
+    @property
+    def _module(self) -> Any:
+        return import_module(CANDIDATES[self.kind].module)
 
     def __call__(self, case: Case, *, generation: int = 0) -> WorldModel:
         """A model for one case; ``generation`` tells repeated draws apart."""
-        return self.make(self.options, case, generation)
+        model: WorldModel = self._module.make(self.options, case, generation)
+        return model
+
+    def check(self, case: Case) -> None:
+        """Refuse, before any work, what cannot be compared on a case.
+
+        The model is made, so that its card is known, and closed; nothing is simulated or drawn.
+
+        Raises:
+            UserError: bad options, a plan that covers none of the model's blocks, a perturbation
+                that the scene cannot bear.
+            ModelError: the model cannot be made.
+        """
+        from wmeval.envs.wrapper import check_covered
+
+        with case.open() as env:
+            model = self(case)
+            try:
+                actions = len(case.actions(env))
+                check_covered(model.spec, env.clock.control_period, actions)
+                if hasattr(self._module, "check"):
+                    self._module.check(self.options, env)
+            finally:
+                model.close()
+
+    def fingerprint(self, case: Case, generation: int = 0) -> str:
+        """SHA-256 (hex) of all that is known to decide a generation: stale clips are told by it.
+
+        Twin, frozen: options and this package's version. Python: card and source files. Video: card
+        and the clip's bytes. Http: card and the version that the server states.
+
+        Raises:
+            UserError: as the call.
+        """
+        parts = [self.kind, self._module.identity(self.options, case, generation)]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def parse_candidate(text: str) -> Candidate:
@@ -128,9 +170,8 @@ def parse_candidate(text: str) -> Candidate:
         if key in values:
             raise UserError(f"candidate {given!r}: {key!r} is given twice")
         values[key] = value
-    module = import_module(row.module)
-    options = validated(module.Options, values, where=f"candidate {given!r}")
-    return Candidate(given, name, options, module.make)
+    kind = import_module(row.module).Options
+    return Candidate(given, name, validated(kind, values, where=f"candidate {given!r}"))
 
 
 def _known(row: CandidateRow) -> str:

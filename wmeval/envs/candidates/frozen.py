@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.envs.candidates.simulated import ClockOptions, spec_of
+from wmeval.envs.candidates.simulated import ClockOptions, identity, spec_of
 from wmeval.envs.case import Case
 from wmeval.records import Clip, WorldLog
+
+__all__ = ["Frozen", "Options", "identity", "make"]
 
 
 class Options(ClockOptions):

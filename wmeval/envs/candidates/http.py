@@ -5,7 +5,8 @@ a newline, then the raw bytes of the arrays that ``header["arrays"]`` lists, in 
 each ``{"dtype": "uint8", "shape": [T, H, W, 3]}``. ``"encoding": "zlib"`` in a reply's header says
 that the bytes after the newline are one zlib stream; requests are never compressed.
 
-- ``GET /v1/spec``: replies ``{"protocol": "wmeval-http/1", "card": {...}, "max_batch": 1}``.
+- ``GET /v1/spec``: replies ``{"protocol": "wmeval-http/1", "card": {...}, "max_batch": 1,
+  "version": "..."}``; the version (optional) shall change whenever the model does.
 - ``POST /v1/reset``: header ``id``, ``items`` (session, seed, prompt, negative_prompt, intrinsics);
   arrays: the context frames, one per item. Replies ``{}``.
 - ``POST /v1/step``, for a clip model ``/v1/generate``: header ``id``, ``items`` (session, first,
@@ -25,6 +26,7 @@ import ipaddress
 import json
 import math
 import os
+import re
 import socket
 import ssl
 import threading
@@ -43,7 +45,7 @@ from pydantic import Field, field_validator
 from wmeval.envs.adapters import control_json
 from wmeval.envs.case import Case
 from wmeval.envs.model import ModelError, ModelSpec, validated
-from wmeval.errors import UserError
+from wmeval.errors import UserError, one_line
 from wmeval.scene import Card
 
 PROTOCOL = "wmeval-http/1"
@@ -227,8 +229,7 @@ class Client:
                 raise _RetryError(f"status {response.status}")
             if response.status != 200:
                 raise ModelError(
-                    f"candidate http: {self._where(path)}: status {response.status}: "
-                    f"{_error_text(data)}"
+                    f"candidate http: {self._where(path)}: {_error_text(response.status, data)}"
                 )
             if len(data) > limit:
                 raise ModelError(
@@ -246,17 +247,27 @@ class Client:
                 ) from error
             if isinstance(error, UserError):
                 raise
-            raise _RetryError(f"{type(error).__name__}: {error}") from error
+            raise _RetryError(f"{type(error).__name__}: {one_line(error, 200)}") from error
         finally:
             timer.cancel()
             connection.close()
 
 
-def _error_text(data: bytes) -> str:
+_MENDS = {
+    401: "; does the server want a token? (token_env=NAME)",
+    403: "; does the server want another token? (token_env=NAME)",
+    404: f"; is this a {PROTOCOL} server?",
+}
+
+
+def _error_text(status: int, data: bytes) -> str:
     try:
-        return str(json.loads(data)["error"])[:2000]
-    except (ValueError, KeyError, TypeError):
-        return data[:200].decode("utf-8", "replace") or "no message"
+        text = str(json.loads(data)["error"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        page = data[:65536].decode("utf-8", "replace")
+        title = re.search(r"<title[^>]*>(.*?)</title>", page, re.I | re.S)
+        text = re.sub(r"<[^>]*>", " ", title[1] if title else page)
+    return f"status {status}: {one_line(text, 200) or 'no message'}{_MENDS.get(status, '')}"
 
 
 def _split(data: bytes, where: str) -> tuple[dict[str, Any], memoryview]:
@@ -300,7 +311,9 @@ def _arrays(
                 f"candidate http: {where}: the zlib stream is cut off or above {limit} bytes"
             )
     elif header.get("encoding", "raw") != "raw":
-        raise ModelError(f"candidate http: {where}: encoding {header['encoding']!r}; raw or zlib")
+        raise ModelError(
+            f"candidate http: {where}: encoding {str(header['encoding'])[:80]!r}; raw or zlib"
+        )
     out: list[NDArray[np.uint8]] = []
     at = 0
     listed = header.get("arrays", [])
@@ -341,6 +354,7 @@ class HttpModel:
                 f"{PROTOCOL!r}"
             )
         self.spec = validated(ModelSpec, reply.get("card"), where=f"card of {options.url}")
+        self.version = reply.get("version")
         batch = reply.get("max_batch", 1)
         self.max_batch = batch if isinstance(batch, int) and batch >= 1 else 1
         self._session = uuid.uuid4().hex
@@ -433,3 +447,9 @@ class HttpModel:
 def make(options: Options, case: Case, generation: int) -> HttpModel:
     """A session on the server."""
     return HttpModel(options)
+
+
+def identity(options: Options, case: Case, generation: int) -> Any:
+    """The server's card, and its version if it states one; not where it is."""
+    model = HttpModel(options)
+    return [model.spec.model_dump(mode="json"), model.version]

@@ -14,13 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.clock import exact
-from wmeval.envs.candidates.simulated import ClockOptions, first_substep_at, pictures, spec_of
+from wmeval.envs.base import WorldEnv
+from wmeval.envs.candidates.simulated import (
+    ClockOptions,
+    first_substep_at,
+    identity,
+    pictures,
+    spec_of,
+)
 from wmeval.envs.case import Case
 from wmeval.errors import UserError
 from wmeval.records import Clip, Event, WorldLog
 from wmeval.sim.perturb import Perturbation
 from wmeval.sim.protocol import Probe
 from wmeval.sim.world import World, open_world
+
+__all__ = ["Options", "Twin", "check", "identity", "make"]
 
 
 class Options(ClockOptions, Perturbation):
@@ -121,6 +130,11 @@ class Twin:
         """Free world and renderer."""
         self._close_world()
         self._env.close()
+
+
+def check(options: Options, env: WorldEnv) -> None:
+    """Refuse a perturbation that the scene cannot bear: a body that would gain by bouncing."""
+    options.perturbation.apply(env.world_spec)
 
 
 def make(options: Options, case: Case, generation: int) -> Twin:

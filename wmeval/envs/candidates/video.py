@@ -6,7 +6,9 @@ own code has put its clips there. Frame 0 of each clip is the seed frame.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,7 +62,7 @@ class Video:
 
     def __init__(self, spec: ModelSpec, path: Path) -> None:
         self.spec = spec.model_copy(update={"mode": "clip"})
-        self._path = path
+        self.path = path
 
     def reset(
         self,
@@ -78,7 +80,7 @@ class Video:
         Raises:
             ModelError: no such file, not a video, or the wrong length, size or rate.
         """
-        frames = read_clip(self._path, self.spec, len(controls) * self.spec.frames_per_action + 1)
+        frames = read_clip(self.path, self.spec, len(controls) * self.spec.frames_per_action + 1)
         return frames[1:]
 
     def close(self) -> None:
@@ -86,7 +88,30 @@ class Video:
 
 
 def make(options: Options, case: Case, generation: int) -> Video:
-    """The clip of one case and generation."""
+    """The clip of one case and generation.
+
+    Raises:
+        UserError: no such folder, or no good card in it.
+    """
     folder = Path(options.folder)
-    spec = read_spec(options.card or folder / "model.yaml")
-    return Video(spec, folder / case.case_id / f"{generation}.mp4")
+    if not folder.is_dir():
+        raise UserError(
+            f"candidate video: no folder {folder}; it holds model.yaml and the clips "
+            "<case_id>/<generation>.mp4: `wmeval cases export` makes one to be filled"
+        )
+    card = Path(options.card) if options.card else folder / "model.yaml"
+    if not card.exists() and not options.card:
+        raise UserError(
+            f"candidate video: {folder} holds no model.yaml, the model's card: write one, give "
+            "card=FILE, or let `wmeval cases export` make the folder"
+        )
+    return Video(read_spec(options.card or card), folder / case.case_id / f"{generation}.mp4")
+
+
+def identity(options: Options, case: Case, generation: int) -> Any:
+    """The card, and the bytes of the clip (None: it is not there, which only matters if asked)."""
+    video = make(options, case, generation)
+    digest = None
+    with suppress(OSError), video.path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return [video.spec.model_dump(mode="json"), digest]
