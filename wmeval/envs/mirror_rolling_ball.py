@@ -212,7 +212,7 @@ def compose(places: list[tuple[float, float]]) -> Composition:
 _BALL: dict[str, Any] = {"friction": 0.6, "restitution": 0.9, "rolling_friction": 0.002}
 
 _MATERIALS = (
-    material("ground", "tiles", (0.42, 0.40, 0.37), (0.30, 0.28, 0.26),
+    material("ground", "tiles", (0.23, 0.25, 0.28), (0.15, 0.165, 0.19),
              uv_m=8.0, roughness=0.85, specular=0.1),
     material("chrome", "brushed", (0.90, 0.91, 0.93), (0.72, 0.74, 0.78),
              roughness=0.04, specular=1.0, mirror=0.92),
