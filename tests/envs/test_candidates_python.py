@@ -64,7 +64,9 @@ class Mute(Exception):
 class leaves(Plain):
     def step(self, c): sys.exit(0)
 class exits(Plain):
-    def step(self, c): os._exit(0)
+    def step(self, c):
+        print("not flushed")
+        os._exit(0)
 class killed(Plain):
     def step(self, c):
         print("first\\nout of luck" + "k" * 900, file=sys.stderr, flush=True)
@@ -100,7 +102,7 @@ def Odd(case):
 """
 MESSAGES = {
     "leaves": r"model 'odd': step raised SystemExit: 0 \(odd\.py:\d+\)$",
-    "exits": r"odd\.py:Odd died \(exit status 0\) during 'step'$",
+    "exits": r"odd\.py:Odd died \(exit status 0\) during 'step'; it printed last: not flushed$",
     "killed": r"odd\.py:Odd died \(killed by SIGKILL\) during 'step'; it printed last: "
     r"out of luckk+ \.\.\.$",
     "hangs": r"odd\.py:Odd 'step' took longer than 3 s; is it hanging\? \(timeout=\.\.\. ",
@@ -234,7 +236,7 @@ def test_one_process_serves_all_cases_and_what_it_prints_is_shown(write, capfd):
         "class Odd(Plain):\n"
         "    def __init__(self):\n"
         "        COUNT[0] += 1\n"
-        "        print('made', COUNT[0], os.getpid(), flush=True)\n"
+        "        print('made', COUNT[0], os.getpid())\n"
     )
     models = [candidate(CASE, generation=g) for g in range(3)]
     for model in models:

@@ -84,11 +84,10 @@ def _send(sock: socket.socket, head: Header, buffers: Mapping[str, NDArray[Any]]
         [name, array.dtype.str, shape] for (name, array), shape in zip(arrays, shapes, strict=True)
     ]
     header = json.dumps({**head, "buffers": described}, separators=(",", ":")).encode()
-    payload = b"".join(
-        part for _, array in arrays for part in (array.tobytes(), bytes(-array.nbytes % _ALIGN))
-    )
+    parts = [part for _, array in arrays for part in (array.data, bytes(-array.nbytes % _ALIGN))]
+    total = sum(array.nbytes + -array.nbytes % _ALIGN for _, array in arrays)
     # In one piece: the other side may answer and be gone once it has read what it needs.
-    sock.sendall(_PREFIX.pack(_MAGIC, len(header), len(payload)) + header + payload)
+    sock.sendall(b"".join([_PREFIX.pack(_MAGIC, len(header), total), header, *parts]))
 
 
 def _read(sock: socket.socket, count: int, deadline: float | None) -> bytearray:

@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import io
 import os
 import sys
 from functools import partial
@@ -81,6 +82,10 @@ class _Models:
 def handlers() -> dict[str, Handler]:
     """Verbs: load, create; of a model by number: reset, step, generate, close_model."""
     models = _Models()
+    # A pipe is no terminal: without this, what a model prints is seen late, or never if it dies.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
     return {
         "load": models.load,
         "create": models.create,
