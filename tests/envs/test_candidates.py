@@ -213,7 +213,6 @@ def test_errors_grow_with_the_perturbation(no_pictures):
 
     def error(text):
         other = driven(text, c)[1].record.state
-        ball = truth.bodies.index("ball") if "ball" in truth.bodies else 0
         ball = int(np.argmax(np.abs(np.diff(truth.position, axis=0)).sum((0, 2))))
         return float(
             np.linalg.norm(other.position[:, ball] - truth.position[:, ball], axis=1).mean()
