@@ -120,6 +120,23 @@ def test_a_folder_of_many_is_checked_one_by_one(folder):
     assert "rollout.h5: damaged" in problems[0]
 
 
+@pytest.mark.parametrize("inner", ["cases/a/g00", "a", "store.zarr"])
+def test_checksums_are_checked_wherever_they_lie(tmp_path, inner):
+    """In folders of folders, and beside or within what has checks of its own."""
+    folder = tmp_path / "run" / inner
+    if inner == "store.zarr":
+        write_zarr(make_rollout(), folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "notes.txt").write_text("mine")
+    write_checksums(folder)
+    (tmp_path / "run" / "results.json").write_text("{}")
+    assert not any("does not match" in p for p in validate(tmp_path / "run"))
+    (folder / "notes.txt").write_text("more")
+    assert f"{folder}/notes.txt: checksum does not match SHA256SUMS." in validate(tmp_path / "run")
+    (folder / "notes.txt").unlink()
+    assert f"{folder}/notes.txt: is listed in SHA256SUMS but missing." in validate(tmp_path)
+
+
 def test_what_is_not_there_or_not_ours_is_said(tmp_path):
     assert validate(tmp_path / "nothing") == [
         f"{tmp_path}/nothing: there is no such file or folder."

@@ -1,6 +1,7 @@
 """Sets of rollouts: the same bytes by any way, complete or resumable, never of evaluation seeds."""
 
 import hashlib
+import resource
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from wmeval.envs.plans import plans_of
 from wmeval.errors import UserError
 from wmeval.generators import rollouts
 from wmeval.generators.rollouts import generate_rollouts, merge_rollouts
+from wmeval.jobs.atomic import claim
 
 ENV = "WMEval/BallRoller-v0"
 BARE = partial(generate_rollouts, ENV, video=False, max_steps=8, workers=0)
@@ -38,7 +40,7 @@ def test_the_way_does_not_change_a_byte(tmp_path):
     first = BARE("random", 4, tmp_path / "shards", shard="0/2")
     assert first.made == (0, 2)
     assert not first.complete
-    with pytest.raises(UserError, match=r"2 of 4 episodes are missing \(1, 3\)"):
+    with pytest.raises(UserError, match=r"2 of 4 episodes are missing or damaged \(1, 3\)"):
         merge_rollouts(tmp_path / "shards")
     assert BARE("random", 4, tmp_path / "shards", shard=(1, 2)).complete
     assert digests(tmp_path / "shards") == expected
@@ -108,11 +110,129 @@ def test_other_settings_are_refused_unless_overwritten(tmp_path):
     assert BARE("random", 1, tmp_path / "set", seed0=5, overwrite=True).complete
     assert validate(tmp_path / "set") == []
     assert len(list((tmp_path / "set" / "episodes").iterdir())) == 1
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("")
-    for overwrite in (False, True):
-        with pytest.raises(UserError, match=r"holds something else \(thesis.tex\)"):
-            BARE("random", 1, tmp_path / "mine", overwrite=overwrite)
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "episodes/notes.txt"])
+def test_files_of_others_are_never_touched(tmp_path, name):
+    BARE("random", 1, tmp_path / "set")
+    for out in (tmp_path / "set", tmp_path / "mine"):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("mine")
+        with pytest.raises(UserError, match=rf"wmeval did not write here \({name}\)"):
+            BARE("random", 1, out, overwrite=True)
+        assert (out / name).read_text() == "mine"
+    with pytest.raises(UserError, match=r"wmeval did not write here"):
+        BARE("random", 1, tmp_path / "mine")
+    make = partial(BARE, "random", 1, tmp_path / "zarr", backend="zarr", max_steps=2)
+    make()
+    note = tmp_path / "zarr" / "episodes" / "000000.zarr" / "notes.txt"
+    note.write_text("mine")
+    (note.parent / "zarr.json").unlink()
+    with pytest.raises(UserError, match=r"wmeval did not write here \(notes.txt\)"):
+        make()
+    assert note.read_text() == "mine"
+    assert BARE("random", 1, tmp_path / "set").reused == (0,)
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(bytes(data))
+
+
+def lose(path):
+    path.unlink()
+
+
+@pytest.mark.parametrize("damage", [flip, lose])
+@pytest.mark.parametrize(
+    ("backend", "name", "again"),
+    [
+        ("hdf5", "episodes/000001.h5", (1,)),
+        ("zarr", "episodes/000001.zarr/manifest.json", (1,)),
+        ("zarr", "episodes/000001.zarr/zarr.json", (1,)),
+        ("zarr", "episodes/000001.zarr/step/action/c.0.0", (1,)),
+        ("hdf5", "rows/000001.json", (1,)),
+        ("hdf5", "manifest.json", ()),
+        ("hdf5", "set.json", ()),
+    ],
+)
+def test_a_run_on_a_damaged_set_mends_it(tmp_path, damage, backend, name, again):
+    make = partial(BARE, "random", 2, tmp_path / "set", backend=backend, max_steps=2)
+    make()
+    expected = digests(tmp_path / "set")
+    damage(tmp_path / "set" / name)
+    if (name, damage) != ("manifest.json", lose):  # without it a set is one that is being made
+        problems = validate(tmp_path / "set")
+        assert problems
+        assert all("run" in p and "again" in p for p in problems)
+    made = make()
+    assert (made.made, made.complete) == (again, True)
+    assert digests(tmp_path / "set") == expected
+
+
+def test_a_set_that_nothing_describes_is_made_anew_only_when_asked(tmp_path):
+    make = partial(BARE, "random", 2, tmp_path / "set", max_steps=2)
+    make()
+    expected = digests(tmp_path / "set")
+    for name in ("set.json", "manifest.json"):
+        flip(tmp_path / "set" / name)
+    with pytest.raises(UserError, match=r"set.json: missing or damaged, .* --overwrite"):
+        make()
+    assert make(overwrite=True).made == (0, 1)
+    assert digests(tmp_path / "set") == expected
+
+
+def test_a_set_grows_and_keeps_what_it_has(tmp_path):
+    make = partial(BARE, "random", max_steps=2)
+    make(3, tmp_path / "set")
+    made = make(5, tmp_path / "set")
+    assert (made.made, made.reused, made.complete) == ((3, 4), (0, 1, 2), True)
+    make(5, tmp_path / "whole")
+    assert digests(tmp_path / "set") == digests(tmp_path / "whole")
+    with pytest.raises(UserError, match="episodes: 5 there, 3 asked"):
+        make(3, tmp_path / "set")
+
+
+def test_only_shards_write_in_one_place_at_once(tmp_path):
+    make = partial(BARE, "random", 2, tmp_path / "set", max_steps=2)
+    with claim(tmp_path / "set", shared=True):  # another shard is at work
+        assert make(shard="0/2").made == (0,)
+        for alone in (make, partial(merge_rollouts, tmp_path / "set")):
+            with pytest.raises(UserError, match="another run is writing here"):
+                alone()
+        with (
+            claim(tmp_path / "set.1-of-2"),
+            pytest.raises(UserError, match="another run is writing here"),
+        ):
+            make(shard="1/2")
+    assert make().made == (1,)
+    assert [p.name for p in tmp_path.iterdir()] == ["set"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_full_disk_ends_the_run_with_one_error(tmp_path, workers):
+    BARE("random", 1, tmp_path / "set", max_steps=2)
+    expected = digests(tmp_path / "set")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
+    calls = []
+    try:
+        with pytest.raises(UserError, match=r"000001.h5: disk full"):
+            BARE("random", 4, tmp_path / "set", max_steps=2, workers=workers,
+                 progress=lambda *call: calls.append(call))  # fmt: skip
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert calls == [(1, 4, None)]
+    assert {name: expected.get(name) for name in digests(tmp_path / "set")}.keys() == {
+        "episodes/000000.h5", "rows/000000.json", "set.json"
+    }  # fmt: skip
+    assert BARE("random", 4, tmp_path / "set", max_steps=2).made == (1, 2, 3)
+
+
+def test_what_is_wrong_for_every_episode_is_said_once(tmp_path):
+    with pytest.raises(UserError, match="nonsense"):
+        BARE("random", 3, tmp_path / "set", env_kwargs={"nonsense": 1})
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,8 @@ def check_header(header: Any, where: str) -> dict[str, Any]:
 def damaged(where: str, what: str) -> UserError:
     """The error of a file that was whole once."""
     return UserError(
-        f"{where}: damaged: {what}. Restore it from a copy, or make it again (its maker resumes)."
+        f"{where}: damaged: {what}. Restore it from a copy, or run the command that made it again "
+        "(`wmeval rollout` with --overwrite)."
     )
 
 

@@ -15,15 +15,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wmeval.datasets import zarr_store
 from wmeval.datasets.document import damaged
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import Rollout, read
 from wmeval.errors import UserError
+from wmeval.jobs.atomic import FolderKind
 from wmeval.jobs.ledger import canonical, checksum
 
 FORMAT = "wmeval-rollouts/1"
 SET, MANIFEST, ROWS, EPISODES = "set.json", "manifest.json", "rows", "episodes"
+SET_FOLDER = FolderKind(
+    files=(
+        rf"({SET}|{MANIFEST}|{ROWS}/\d+\.json)"
+        rf"|{EPISODES}/\d+(\.h5|\.mp4|\.zarr/({zarr_store.STORE.files}))"
+    ),
+    marks=dict.fromkeys((SET, MANIFEST, rf"{ROWS}/.*"), f'"{FORMAT}"'),
+)
 _LIMIT = 1 << 30
+_MEND = "run its `wmeval generate rollouts` again"
 
 
 def sealed(value: Mapping[str, Any]) -> bytes:
@@ -60,8 +70,19 @@ def plain(value: Any) -> Any:
 
 
 def is_set(place: Location) -> bool:
-    """There is a set of rollouts here."""
-    return place.get(SET, limit=_LIMIT) is not None
+    """There is a set of rollouts here, or what is left of one."""
+    if place.get(SET, limit=_LIMIT) is not None:
+        return True
+    return f'"{FORMAT}"'.encode() in (place.get(MANIFEST, limit=_LIMIT) or b"")[:100]
+
+
+def is_whole(place: Location, episode: int) -> bool:
+    """The sample is there, with its row and byte for byte as the row says."""
+    try:
+        row = unsealed(place, row_key(episode))
+        return row is not None and not sample_problems(place, row)
+    except UserError:
+        return False
 
 
 def episode_name(episode: int) -> str:
@@ -83,7 +104,7 @@ def rows_of(place: Location, episodes: int) -> dict[int, dict[str, Any]]:
     """Rows of the finished samples, by episode.
 
     Raises:
-        UserError: a damaged row; remove it, and its sample is made again.
+        UserError: a damaged row; the set's maker makes its sample again.
     """
     rows = {}
     for episode in range(episodes):
@@ -153,8 +174,9 @@ def check_set(place: Location, check: Callable[[Location], list[str]]) -> list[s
     """
     try:
         head = unsealed(place, SET)
-        assert head is not None
         manifest = unsealed(place, MANIFEST)
+        if head is None:
+            return [f"{place.url}/{SET}: is missing; {_MEND}."]
         episodes = int(head["job"]["episodes"])
     except (KeyError, TypeError, ValueError) as error:
         return [str(error) if isinstance(error, UserError) else f"{place.url}/{SET}: no job"]
@@ -168,23 +190,24 @@ def check_set(place: Location, check: Callable[[Location], list[str]]) -> list[s
             continue
         if row is None:
             if manifest is not None:
-                problems.append(f"{place.url}/{row_key(episode)}: is missing.")
+                problems.append(f"{place.url}/{row_key(episode)}: is missing; {_MEND}.")
             continue
         rows.append(row)
-        problems += _check_objects(place, row) or check(place / str(row["path"]))
+        problems += sample_problems(place, row) or check(place / str(row["path"]))
     if manifest is not None and not problems and manifest["rows"] != rows:
-        problems.append(
-            f"{place.url}/{MANIFEST}: does not list the rows that are there; merge again."
-        )
+        problems.append(f"{place.url}/{MANIFEST}: does not list the rows that are there; {_MEND}.")
     return problems
 
 
-def _check_objects(place: Location, row: Mapping[str, Any]) -> list[str]:
+def sample_problems(place: Location, row: Mapping[str, Any]) -> list[str]:
+    """Compare the objects of a sample with its row: one sentence per departure."""
     problems = []
     for key, entry in row["objects"].items():
         content = place.get(key, limit=None)
         if content is None:
-            problems.append(f"{place.url}/{key}: is missing.")
+            problems.append(f"{place.url}/{key}: is missing; {_MEND}.")
         elif object_entry(content) != entry:
             problems.append(str(damaged(f"{place.url}/{key}", "its checksum does not match")))
+    if not problems and f"{row['path']}/{zarr_store.MANIFEST}" in row["objects"]:
+        problems = zarr_store.check_objects(place / str(row["path"]))
     return problems

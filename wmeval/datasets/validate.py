@@ -46,13 +46,19 @@ def _place(place: Location) -> list[str]:
         return _file(path)
     if not path.is_dir():
         return [f"{path}: there is no such file or folder."]
+    if (path / checksums.NAME).is_file():
+        return checksums.check_checksums(path) + _contents(place, path, summed=True)
+    return _contents(place, path, summed=False)
+
+
+def _contents(place: Location, path: Path, *, summed: bool) -> list[str]:
     if is_set(place):
         return check_set(place, _rollout_at)
     if (path / zarr_store.MANIFEST).is_file() or (path / "zarr.json").is_file():
         return _zarr(place)
     if (path / suite.INDEX).is_file():
         return suite.suite_problems(path)
-    return _folder(path)
+    return _folder(path, summed=summed)
 
 
 # --- rollouts -------------------------------------------------------------------------------------
@@ -166,11 +172,8 @@ def _file(path: Path) -> list[str]:
         return [f"{path}: cannot be read: {error.strerror or error}."]
 
 
-def _folder(path: Path) -> list[str]:
+def _folder(path: Path, *, summed: bool) -> list[str]:
     problems: list[str] = []
-    summed = (path / checksums.NAME).is_file()
-    if summed:
-        problems += checksums.check_checksums(path)
     known = 0
     for child in sorted(path.iterdir()):
         if child.name.startswith(".") or child.name == checksums.NAME:

@@ -237,21 +237,20 @@ def check_objects(place: Location) -> list[str]:
         UserError: there is no readable manifest.
     """
     objects = read_manifest(place)
-    problems = []
+    wrong = []
     for key, (size, sha256) in objects.items():
         content = place.get(key, limit=None)
         if content is None:
-            problems.append(f"{place.url}: {key} is missing")
+            wrong.append(f"{key} is missing")
         elif len(content) != size:
-            problems.append(f"{place.url}: {key} has {len(content)} bytes, expected {size}")
+            wrong.append(f"{key} has {len(content)} bytes, expected {size}")
         elif hashlib.sha256(content).hexdigest() != sha256:
-            problems.append(f"{place.url}: checksum of {key} does not match")
-    problems += [
-        f"{place.url}: {key} does not belong to the rollout"
+            wrong.append(f"checksum of {key} does not match")
+    return [str(document.damaged(place.url, what)) for what in wrong] + [
+        f"{place.url}: {key} does not belong to the rollout; move it elsewhere"
         for key in place.objects()
         if key not in objects and key != MANIFEST
     ]
-    return problems
 
 
 # --- reading --------------------------------------------------------------------------------------

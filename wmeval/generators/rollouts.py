@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -28,8 +29,8 @@ from wmeval.envs.case import refuse_evaluation
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.policies import RandomPolicy, ReplayPolicy
 from wmeval.envs.record import record
-from wmeval.errors import UserError
-from wmeval.jobs.atomic import remove_stale
+from wmeval.errors import DiskError, UserError
+from wmeval.jobs.atomic import claim, remove_stale
 from wmeval.jobs.executors import LocalExecutor, Outcome
 from wmeval.jobs.ledger import canonical, differences
 from wmeval.layers import stored_layers
@@ -45,7 +46,7 @@ class Made:
     Attributes:
         url: the set.
         made: episodes made now.
-        reused: episodes that were there already.
+        reused: episodes that were there already, byte for byte as their rows say.
         failed: error by episode; a rerun tries them again.
         complete: all episodes, of all shards, are there and ``manifest.json`` is written.
     """
@@ -106,7 +107,8 @@ def generate_rollouts(
         policy: "random" (smooth random actions), "plan" (named plans, in turn), or "replay" (the
             actions, seeds and options of other rollouts, in this environment).
         episodes: how many.
-        out: folder or fsspec URL of the set. A set of the same settings that is there is completed.
+        out: folder or fsspec URL of the set. A set of the same settings that is there is completed,
+            what is damaged in it made again; it may be given more episodes.
         plan: names of plans for "plan"; None takes all that the environment has.
         source: a set, or a rollout, whose actions "replay" repeats; episode i repeats sample i.
         seed0: seed of episode 0; episode i has seed0 + i. "replay" takes the source's seeds.
@@ -130,7 +132,8 @@ def generate_rollouts(
         What was made; a failed episode does not stop the others.
 
     Raises:
-        UserError: unknown names, evaluation seeds, or something else is there already.
+        UserError: unknown names, evaluation seeds, something else is there already, another run
+            writes there, the disk is full, or no episode can be made as asked.
     """
     part, parts = parse_shard(shard)
     place = locate(out)
@@ -154,46 +157,89 @@ def generate_rollouts(
     )
     if overwrite and parts > 1:
         raise UserError("overwrite forgets the whole set: use it without shard.")
-    _begin(place, job, overwrite)
-    asked = range(part, episodes, parts)
-    there = [i for i in asked if sets.unsealed(place, sets.row_key(i)) is not None]
-    todo = [i for i in asked if i not in set(there)]
-    done = len(there)
+    with _claimed(place, part, parts):
+        _begin(place, job, overwrite)
+        asked = range(part, episodes, parts)
+        there = [i for i in asked if sets.is_whole(place, i)]
+        todo = sorted(set(asked) - set(there))
+        outcomes = _make(place, job, todo, len(asked), workers, timeout, progress)
+        failed = {i: o for i, o in zip(todo, outcomes, strict=True) if not o.ok}
+        faults = {str(o.fault): o.fault for o in failed.values()}
+        fault = next(iter(faults.values()), None)
+        if fault is not None and len(faults) == 1 and len(failed) == len(todo):
+            raise fault  # The same for every episode: it lies in what was asked.
+        complete = not failed and len(_rows(place, episodes)) == episodes
+        if complete:
+            _merge(place)
+    return Made(
+        place.url,
+        tuple(i for i in todo if i not in failed),
+        tuple(there),
+        {i: str(o.error) for i, o in failed.items()},
+        complete,
+    )
+
+
+@contextmanager
+def _claimed(place: Location, part: int = 0, parts: int = 1) -> Iterator[None]:
+    """Keep others out of a local set; shards share it, each alone in its own part."""
+    if place.path is None:
+        yield
+    elif parts == 1:
+        with claim(place.path):
+            yield
+    else:
+        own = place.path.with_name(f"{place.path.name}.{part}-of-{parts}")
+        with claim(place.path, shared=True), claim(own):
+            yield
+
+
+def _make(
+    place: Location,
+    job: dict[str, Any],
+    todo: Sequence[int],
+    asked: int,
+    workers: int | None,
+    timeout: float | None,
+    progress: Callable[[int, int, Outcome[Any] | None], None] | None,
+) -> list[Outcome[int]]:
+    done = asked - len(todo)
     if progress is not None:
-        progress(done, len(asked), None)
+        progress(done, asked, None)
 
     def on_outcome(unit: int, outcome: Outcome[Any]) -> None:
         nonlocal done
+        if isinstance(outcome.fault, DiskError):
+            raise outcome.fault  # The next episodes would meet it as well.
         done += 1
         if progress is not None:
-            progress(done, len(asked), outcome)
+            progress(done, asked, outcome)
 
     # The memory file system is this process's own.
-    here = place.url.startswith("memory://")
-    count = 0 if here else workers
+    count = 0 if place.url.startswith("memory://") else workers
     if count is None or count > len(todo):
         count = LocalExecutor(workers=None).workers if count is None else count
         count = min(count, len(todo))
     executor = LocalExecutor(workers=count, timeout=timeout)
     try:
-        outcomes = executor.map(partial(_episode, job, place.url), todo, on_outcome=on_outcome)
+        return executor.map(partial(_episode, job, place.url), todo, on_outcome=on_outcome)
     finally:
         _close_environments()
-    failed = {i: o.error for i, o in zip(todo, outcomes, strict=True) if o.error is not None}
-    complete = not failed and all(
-        sets.unsealed(place, sets.row_key(i)) is not None for i in range(episodes)
-    )
-    if complete:
-        merge_rollouts(place.url)
-    elif place.path is not None:
-        _sweep(place.path)
-    return Made(
-        place.url,
-        tuple(i for i in todo if i not in failed),
-        tuple(there),
-        failed,
-        complete,
-    )
+        if place.path is not None:
+            _sweep(place.path)
+
+
+def _rows(place: Location, episodes: int) -> dict[int, dict[str, Any]]:
+    """Rows that can be read, of the first ``episodes``."""
+    rows = {}
+    for episode in range(episodes):
+        try:
+            row = sets.unsealed(place, sets.row_key(episode))
+        except UserError:
+            continue  # Made again by the run that it belongs to.
+        if row is not None:
+            rows[episode] = row
+    return rows
 
 
 def merge_rollouts(out: str | Path, parts: Sequence[str | Path] = ()) -> str:
@@ -210,18 +256,24 @@ def merge_rollouts(out: str | Path, parts: Sequence[str | Path] = ()) -> str:
         UserError: episodes are missing, or a part has other settings.
     """
     place = locate(out)
-    for part in parts:
-        _gather(place, locate(part))
+    with _claimed(place):
+        for part in parts:
+            _gather(place, locate(part))
+        _merge(place)
+    return place.url
+
+
+def _merge(place: Location) -> None:
     head = sets.unsealed(place, sets.SET)
     if head is None:
         raise UserError(f"{place.url}: there is no set of rollouts here (no {sets.SET}).")
     episodes = int(head["job"]["episodes"])
-    rows = sets.rows_of(place, episodes)
+    rows = _rows(place, episodes)
     missing = [i for i in range(episodes) if i not in rows]
     if missing:
         shown = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
         raise UserError(
-            f"{place.url}: {len(missing)} of {episodes} episodes are missing ({shown}); "
+            f"{place.url}: {len(missing)} of {episodes} episodes are missing or damaged ({shown}); "
             "run the shards that hold them, then merge again."
         )
     content = sets.sealed(
@@ -231,7 +283,6 @@ def merge_rollouts(out: str | Path, parts: Sequence[str | Path] = ()) -> str:
         _sweep(place.path)
     if place.get(sets.MANIFEST, limit=None) != content:
         place.put(sets.MANIFEST, content)
-    return place.url
 
 
 # --- the job ------------------------------------------------------------------------------------
@@ -310,42 +361,50 @@ def _job(
 
 
 def _begin(place: Location, job: dict[str, Any], overwrite: bool) -> None:
-    head = None
-    try:
-        head = sets.unsealed(place, sets.SET)
-    except UserError:
-        if not overwrite:
-            raise
-    known = sets.is_set(place)
-    if known and overwrite:
+    """Make the place this job's, or refuse."""
+    job = sets.plain(job)
+    known = _known_job(place)
+    if known is None or overwrite:
+        place.refuse_others(sets.SET_FOLDER)
+    if overwrite:
         _forget(place)
-        known = False
-    if known:
-        assert head is not None
-        if head["job"] != sets.plain(job):
+    elif known is not None:
+        if {**known, "episodes": job["episodes"]} != job or known["episodes"] > job["episodes"]:
             raise UserError(
-                f"{place.url} is a set of other settings "
-                f"({differences(head['job'], sets.plain(job))}); choose another place, or "
-                "--overwrite."
+                f"{place.url} is a set of other settings ({differences(known, job)}); choose "
+                "another place, or --overwrite."
             )
-        return
-    if place.path is not None:
-        _sweep(place.path)
-    strangers = [k for k in place.objects() if not k.split("/")[-1].startswith(".")]
-    if strangers:
+    elif any(not key.split("/")[-1].startswith(".") for key in place.objects()):
         raise UserError(
-            f"{place.url}: holds something else ({strangers[0]}); choose an empty place."
+            f"{place.url}/{sets.SET}: missing or damaged, and no {sets.MANIFEST} tells what the "
+            "set is made of; restore it from a copy, or make the set anew with --overwrite."
         )
-    place.put(sets.SET, sets.sealed({"format": sets.FORMAT, "job": job}))
+    content = sets.sealed({"format": sets.FORMAT, "job": job})
+    if place.get(sets.SET, limit=None) != content:
+        if known is not None and known != job:
+            place.remove(sets.MANIFEST)  # The set grows: it is not complete any more.
+        place.put(sets.SET, content)
+
+
+def _known_job(place: Location) -> dict[str, Any] | None:
+    """What the set that stands here is made of; None without one, or where nothing tells."""
+    for key in (sets.SET, sets.MANIFEST):
+        try:
+            head = sets.unsealed(place, key)
+        except UserError:
+            continue
+        if head is not None:
+            return dict(head["job"])
+    return None
 
 
 def _forget(place: Location) -> None:
     if place.path is not None:
-        (place.path / sets.MANIFEST).unlink(missing_ok=True)
+        place.remove(sets.MANIFEST)
         # Rows before samples: a kill in between leaves samples that do not count.
         for name in (sets.ROWS, sets.EPISODES):
             shutil.rmtree(place.path / name, ignore_errors=True)
-        (place.path / sets.SET).unlink(missing_ok=True)
+        place.remove(sets.SET)
     else:
         place.clear(first=sets.MANIFEST)
 
@@ -408,6 +467,8 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     film = f"{sets.EPISODES}/{name}.mp4" if job["video"] else None
     kept = tuple(job["layers"])
     objects: dict[str, list[int | str]] = {}
+    if job["backend"] == "zarr" and not zarr_store.STORE.strangers((place / path).objects()):
+        zarr_store.remove((place / path).url)  # What is left of it may not show whose it is.
     write = {"hdf5": write_hdf5, "zarr": write_zarr}[job["backend"]]
     write(rollout, (place / path).url, layers=kept)
     if film is not None:
@@ -479,8 +540,11 @@ def _gather(place: Location, part: Location) -> None:
         )
     keys = part.objects()
     for episode, row in sorted(sets.rows_of(part, int(head["job"]["episodes"])).items()):
-        if sets.unsealed(place, sets.row_key(episode)) is not None:
+        if sets.is_whole(place, episode):
             continue
+        problems = sets.sample_problems(part, row)
+        if problems:
+            raise UserError(problems[0])
         inside = f"{row['path']}/"
         for key in keys:
             if key in row["objects"] or key.startswith(inside):

@@ -221,6 +221,10 @@ class FolderKind:
         names = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if not _is_folder(p))
         self.refuse_names(str(folder), sorted(names), lambda name: _head(folder / name))
 
+    def strangers(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that the maker does not write."""
+        return [n for n in names if not re.fullmatch(self.files, n)]
+
     def refuse_names(self, where: str, names: Iterable[str], head: Callable[[str], bytes]) -> None:
         """As `refuse_others`, for files named by the caller.
 
@@ -230,7 +234,7 @@ class FolderKind:
             head: the first bytes of one.
         """
         known = [n for n in names if not any(p.startswith(_OURS) for p in n.split("/"))]
-        strange = [n for n in known if not re.fullmatch(self.files, n)]
+        strange = self.strangers(known)
         if not strange and not any(
             re.fullmatch(mark, name) and text.encode() in head(name)
             for name in known
