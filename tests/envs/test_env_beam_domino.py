@@ -7,6 +7,7 @@ from wmeval.envs import environment_class
 from wmeval.envs.beam_domino import RELEASE_NS, START_BANDS
 from wmeval.envs.plans import load_plan
 from wmeval.envs.record import record
+from wmeval.errors import UserError
 
 SHAPES = tuple(START_BANDS)
 SEEDS = range(5)
@@ -140,4 +141,13 @@ def test_force_and_speed_limit():
             break
         speeds.append(float(np.hypot(out[3], out[5])))
     assert 19.5 < max(speeds) < 20.1
+    env.close()
+
+
+def test_a_pinned_slab_counts_as_held_and_an_unwatched_shape_is_refused():
+    env = environment_class("BeamDomino")()
+    vector, _ = env.reset(seed=0, options={"intervention": "slab_pinned"})
+    assert vector[91] == 1
+    with pytest.raises(UserError, match="info_level"):
+        env.shape()
     env.close()

@@ -205,6 +205,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._actions: list[tuple[float, ...]] = []
         self._events: list[Event] = []
         self._keeping = False
+        self._looking = False
         self._over = False
         self._shape = self.action_space.shape
         self._gain, self._late = 1.0, 0
@@ -361,7 +362,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         )
         if self.perturb is not None:
             spec = self.perturb.apply(spec)
-        looking = self._keeping or self.info_level != "none"
+        self._looking = looking = self._keeping or self.info_level != "none"
         full = self._keeping or self.info_level == "full"
         self._probe = Probe("substeps" if full else "last", contacts=full) if looking else None
         last, self._world = self._world, None
@@ -555,6 +556,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         other = type(self)(**cast("Any", {**self.settings, "render_mode": self.render_mode}))
         other._pictures = self._pictures.share()
         other._keeping = self._keeping
+        other._looking = self._looking
         if world is None:
             other.set_state(self.get_state())
         else:
@@ -664,9 +666,17 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         return info
 
     def shape(self) -> str:
-        """Shape of the trajectory so far: canonical, glancing, direct_strike or none."""
+        """Shape of the trajectory so far: canonical, glancing, direct_strike or none.
+
+        Raises:
+            UserError: nothing was looked for (``info_level="none"``).
+        """
         from wmeval.sim.events import classify_shape
 
+        if not self._looking:
+            raise UserError(
+                f"{self.ID}: shape() needs events: make the environment with info_level='state'"
+            )
         return classify_shape(self.events)
 
 

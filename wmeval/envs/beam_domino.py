@@ -17,7 +17,7 @@ from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.parts import ball, block, material, unit, yaw
 from wmeval.errors import UserError
 from wmeval.scene import (
-    KINEMATIC,
+    DYNAMIC,
     Body,
     Box,
     Camera,
@@ -231,10 +231,10 @@ class BeamDomino(WorldEnv):
         )
         for i, body in enumerate(self._held):
             piece = self._pieces[i]
-            if piece is None or now.motion(body) != KINEMATIC:
+            if piece is None or now.motion(body) == DYNAMIC:
                 # What is held stays where it is; what is free is looked at anew.
                 position, quaternion = pose(body)
-                held = float(now.motion(body) == KINEMATIC)
+                held = float(now.motion(body) != DYNAMIC)
                 piece = (*_unity(position), *unity_euler_degrees_of(quaternion), held)
                 self._pieces[i] = piece
             out += piece
