@@ -12,6 +12,7 @@ from wmeval.eval.metrics.mechanics import (
     difference_velocity,
     error_rate,
     exact_match,
+    fitted_velocity,
     kinetic_energy,
     momentum,
     robust_error,
@@ -84,3 +85,32 @@ def test_small_references_and_unmeasured_values_are_left_out_and_counted():
     nothing = robust_error(rows[1:])
     assert math.isnan(nothing.value)
     assert nothing.n == 0
+
+
+def test_a_velocity_fitted_to_pixels_does_not_grow_noisy_with_the_frame_rate():
+    rng = np.random.default_rng(0)
+    fitted, differenced = [], []
+    for fps in (15, 30, 60):
+        t = np.arange(8 * fps) / fps
+        x = np.stack([np.sin(t), 0.5 * t], axis=1)
+        v = np.stack([np.cos(t), np.full(len(t), 0.5)], axis=1)
+        seen = x + rng.normal(0, 0.02, x.shape)
+        fitted.append(np.sqrt(np.mean((fitted_velocity(seen, t) - v) ** 2)))
+        error = difference_velocity(seen, t)[1:] - v[1:]
+        differenced.append(np.sqrt(np.mean(error**2)))
+    assert differenced[2] > 3.5 * differenced[0]
+    assert fitted[0] > fitted[1] > fitted[2]
+    assert fitted[2] < differenced[2] / 10
+
+
+def test_a_fitted_velocity_is_exact_on_a_line_and_deaf_to_a_jump():
+    t = np.arange(30) / 30
+    x = np.stack([2 * t, -t], axis=1)
+    assert fitted_velocity(x, t) == pytest.approx(np.tile([2.0, -1.0], (30, 1)))
+    x[14] += 5.0
+    x[20] = np.nan
+    v = fitted_velocity(x, t)
+    assert np.isnan(v[20]).all()
+    kept = np.delete(v, [14, 20], axis=0)
+    assert np.abs(kept - [2.0, -1.0]).max() < 0.2
+    assert np.isnan(fitted_velocity(x[:1], t[:1])).all()

@@ -12,18 +12,27 @@ import pytest
 import yaml
 
 from wmeval.clock import CandidateClock
+from wmeval.datasets.validate import validate
+from wmeval.datasets.video import read_mp4, write_mp4
 from wmeval.errors import UserError
 from wmeval.eval import pair
+from wmeval.eval.folders import results_files
 from wmeval.eval.metrics import METRICS, NEEDS_WEIGHTS
 from wmeval.eval.pair import PairConfig, run_pair, run_pairs
+from wmeval.eval.perception import classical
 from wmeval.eval.report import joint_table, latex, terminal_table
 from wmeval.eval.results import read_results
 from wmeval.eval.wording import headlines, lines, main_rows
+from wmeval.jobs.atomic import claim
 
 pytestmark = pytest.mark.gl
 
 BASE = {"env_id": "BeamDomino", "plan": "canonical", "width": 160, "height": 96}
 SHORT = {**BASE, "env_kwargs": {"max_steps": 135}}  # 2.25 s: nothing but the way to the platform
+TINY = {**BASE, "env_kwargs": {"max_steps": 90}}
+ROLLER = {"env_id": "BallRoller", "plan": "forward"}
+STRIDED = "twin:fps=8,stride=5,delay=0.1"
+CARD = ("name", "fps", "frames_per_action", "width", "height", "paradigm")
 BALL = "floor_ball"
 EXACT_ZERO = ("fde", "dtw", "dtw_sum", "rmse", "momentum_rmse", "energy_rmse", "error_rate")
 
@@ -148,20 +157,113 @@ def test_results_are_read_back_as_written(twin, folder):
     assert case.shape == case.candidate_shape == "canonical"
 
 
-def test_a_run_that_was_broken_off_completes_with_the_same_bytes(tmp_path):
-    first, again = tmp_path / "first", tmp_path / "again"
-    config = PairConfig(candidate="twin:fps=8,stride=5,delay=0.1", **SHORT)
-    run_pair(config, first)
-    shutil.copytree(first, again)
-    kept = {p.relative_to(first): p.read_bytes() for p in first.rglob("*") if p.is_file()}
-    # As a kill leaves it: no case.json, half of the files, no results.
-    case = next(again.rglob("case.json"))
-    for path in (case, case.with_name("candidate.mp4"), again / "results.json"):
-        path.unlink()
-    run_pair(config, again)
-    found = {p.relative_to(again): p.read_bytes() for p in again.rglob("*") if p.is_file()}
-    assert found.keys() == kept.keys()
-    assert [str(p) for p in kept if found[p] != kept[p]] == []
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """A finished short run, not to be written to."""
+    out = tmp_path_factory.mktemp("short") / "out"
+    run_pair(PairConfig(candidate=STRIDED, **TINY), out)
+    assert validate(out) == []
+    return out
+
+
+def files_of(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def removed(path):
+    path.unlink()
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def another_digit(path):
+    path.write_text(path.read_text().replace('"coverage": 1.0', '"coverage": 0.5', 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "made_again"),
+    [
+        ("g00/SHA256SUMS", removed, True),  # as a kill leaves it
+        ("g00/candidate.mp4", flipped, True),
+        ("g00/case.json", another_digit, True),
+        ("reference/reference.h5", flipped, False),
+    ],
+)
+def test_what_is_damaged_is_found_and_made_again_with_the_same_bytes(
+    name, damage, made_again, short, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    shutil.copytree(short, out)
+    damage(next(out.rglob(name)))
+    (out / "results.json").unlink()
+    if damage is not removed:
+        assert any(name in problem for problem in validate(out))
+    driven, lines = [], []
+    compare = pair.Reference.compare
+
+    def counted(self, *args):
+        driven.append(args)
+        return compare(self, *args)
+
+    monkeypatch.setattr(pair.Reference, "compare", counted)
+    run_pair(PairConfig(candidate=STRIDED, **TINY), out, progress=lines.append)
+    assert len(driven) == made_again  # a reference is made again by itself
+    assert files_of(out) == files_of(short)
+    assert ("made again" in " ".join(lines)) == ("SUMS" not in name)
+
+
+def test_a_changed_clip_is_scored_again(short, tmp_path):
+    case = read_results(short).cases[0]
+    clip = tmp_path / "made" / case.case_id / "0.mp4"
+    clip.parent.mkdir(parents=True)
+    shutil.copy(short / case.files["candidate.mp4"], clip)
+    card = {k: case.model[k] for k in CARD}
+    (tmp_path / "made" / "model.yaml").write_text(yaml.safe_dump({**card, "mode": "clip"}))
+    config = PairConfig(candidate=f"video:{tmp_path / 'made'}", **TINY)
+    first = run_pair(config, tmp_path / "out")
+    frames = read_mp4(clip)[0]
+    write_mp4(clip, iter(np.repeat(frames[:1], len(frames), axis=0)), Fraction(8))
+    lines = []
+    second = run_pair(config, tmp_path / "out", progress=lines.append)
+    assert "the candidate has changed" in " ".join(lines)
+    assert second.cases[0].fingerprint != first.cases[0].fingerprint
+    before, after = (value(r, "rmse", source="classical") for r in (first, second))
+    assert after > 2 * before
+
+
+def test_pictures_equal_to_the_references_are_looked_at_once(tmp_path, monkeypatch):
+    looks = []
+    monkeypatch.setattr(
+        "wmeval.eval.reference.classical",
+        lambda *args, **options: looks.append(1) or classical(*args, **options),
+    )
+    results = run_pair(PairConfig(candidate="twin:fps=8", **TINY), tmp_path / "out")
+    row = results.row("fde", BALL, "classical")
+    assert (len(looks), row.value) == (1, row.pixel_floor)
+
+
+def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
+    with claim(tmp_path / "out"), pytest.raises(UserError, match="another run"):
+        run_pair(PairConfig(candidate="frozen:fps=8", **TINY), tmp_path / "out")
+
+
+def test_workers_say_what_they_do_as_they_do_it(tmp_path):
+    config = {**BASE, "env_kwargs": {"max_steps": 30}, "width": 96, "height": 64}
+    lines = []
+    run_pair(
+        PairConfig(candidate="frozen:fps=4", **config), tmp_path / "out", workers=1,
+        progress=lines.append,
+    )  # fmt: skip
+    assert lines[:3] == [
+        "1 scene x 1 candidate, 1 worker",
+        "seed 0: reference, 4 fps",
+        "seed 0, generation 0: frozen",
+    ]
+    assert any(line.startswith("seed 0: done in") for line in lines)
 
 
 def test_a_finished_run_is_not_driven_again(folder, frozen, monkeypatch):
@@ -188,11 +290,33 @@ def test_a_folder_of_other_settings_is_refused(folder, frozen, tmp_path):
         ({"env_id": "NoSuch"}, "unknown environment"),
         ({"plan": "nowhere"}, "no plan 'nowhere'"),
         ({"candidate": "dream"}, "unknown candidate"),
+        ({**ROLLER, "candidate": "twin:restitution=5"}, "use a factor of at most"),
+        ({"candidate": "twin:stride=1000"}, "use a longer plan or less stride"),
+        ({"candidate": "video:nodir"}, "no folder nodir"),
     ],
 )
-def test_unknown_names_leave_nothing_behind(change, message, tmp_path):
+def test_what_cannot_be_compared_leaves_nothing_behind(change, message, tmp_path):
     with pytest.raises(UserError, match=message):
-        run_pair(PairConfig(**{**BASE, "candidate": "frozen", **change}), tmp_path / "out")
+        run_pairs(
+            [
+                PairConfig(candidate="frozen:fps=4", **BASE),
+                PairConfig(**{**BASE, "candidate": "frozen", **change}),
+            ],
+            tmp_path / "out",
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clip_missing_for_a_later_scene_is_told_at_once(short, tmp_path):
+    case = read_results(short).cases[0]
+    clip = tmp_path / "made" / case.case_id / "0.mp4"
+    clip.parent.mkdir(parents=True)
+    shutil.copy(short / case.files["candidate.mp4"], clip)
+    card = {k: case.model[k] for k in CARD}
+    (tmp_path / "made" / "model.yaml").write_text(yaml.safe_dump({**card, "mode": "clip"}))
+    config = PairConfig(candidate=f"video:{tmp_path / 'made'}", scene_seeds=(0, 1), **TINY)
+    with pytest.raises(UserError, match=r"1 of 2 clips are missing, .*s001-static"):
+        run_pair(config, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -201,7 +325,7 @@ def test_a_clip_made_elsewhere_scores_as_the_same_pixels_made_here(folder, wrong
     clip = tmp_path / "made" / case.case_id / "0.mp4"
     clip.parent.mkdir(parents=True)
     shutil.copy(folder / "twin_fps=12_gain=0.8" / case.files["candidate.mp4"], clip)
-    card = {k: wrong.model[k] for k in ("name", "fps", "width", "height", "paradigm")}
+    card = {k: wrong.model[k] for k in CARD if k != "frames_per_action"}
     (tmp_path / "made" / "model.yaml").write_text(yaml.safe_dump({**card, "mode": "clip"}))
     config = PairConfig(candidate=f"video:{tmp_path / 'made'}", **BASE)
     video = run_pair(config, tmp_path / "out")
@@ -259,7 +383,7 @@ def test_scenes_and_generations_are_kept_apart(tmp_path):
 
 
 def test_a_moving_view_gives_no_metres(tmp_path):
-    options = {**BASE, "env_id": "BallRoller", "plan": "forward", "view": "follow"}
+    options = {**BASE, **ROLLER, "view": "follow"}
     config = PairConfig(candidate="frozen:fps=4,width=96,height=64", **options)
     results = run_pair(config, tmp_path / "out")
     row = results.row("fde", "player", "classical")
@@ -315,17 +439,19 @@ def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
 
 
 def test_several_candidates_share_references_and_a_page(tmp_path):
-    names = ("frozen:fps=8", "frozen:fps=8,stride=2")
+    names = ("frozen:fps=8,stride=2", "frozen:fps=8")
     configs = [PairConfig(candidate=c, **SHORT) for c in names]
     done = run_pairs(configs, tmp_path / "all")
     # Sharing the reference changes no bit of what a run of its own finds.
     assert done[1] == run_pair(configs[1], tmp_path / "alone")
     assert done[0].suite_sha256 == done[1].suite_sha256
     tmp_path = tmp_path / "all"
-    folders = [tmp_path / "frozen_fps=8", tmp_path / "frozen_fps=8_stride=2"]
+    folders = [tmp_path / "frozen_fps=8_stride=2", tmp_path / "frozen_fps=8"]
     for results, place in zip(done, folders, strict=True):
         assert read_results(place) == results
         assert (place / results.cases[0].files["reference.h5"]).is_file()
+    # Tables show the candidates as they were given, not in the order of their names.
+    assert results_files(tmp_path) == [f / "results.json" for f in folders]
     text = (tmp_path / "report.html").read_text()
     page = Page(text)
     assert page.images
@@ -369,7 +495,8 @@ def test_the_latex_table_marks_what_cannot_be_told_apart(twin, wrong, frozen):
     assert text.count(r"\begin{tabular}{llrrr}") == 1
     line = next(x for x in text.splitlines() if x.startswith("Final displacement"))
     assert line.count("&") == 4
-    assert r"^{\dagger}" in line  # one scene, one generation: nothing is separable
+    assert "dagger" not in text  # one scene, one generation: nothing is separable, said once
+    assert text.count("too few repetitions to separate the candidates (1; it takes 4)") == 1
     assert r"\mathbf" not in line
     assert "_" not in line.replace(r"\_", "")
     assert "%" not in text.splitlines()[3].replace(r"\%", "")

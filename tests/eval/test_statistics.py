@@ -117,6 +117,29 @@ def test_three_run_subsets_and_stability():
     assert math.isnan(S.subset_stability([1, 2], [3, 4]))
 
 
+def test_the_fewest_repetitions_that_can_separate_are_found_by_the_tests_themselves():
+    for n in range(2, 7):
+        a, b = [0.1 * k for k in range(n)], [9 + 0.1 * k for k in range(n)]
+        assert S.can_separate(n, n) == (S.permutation(a, b) < S.ALPHA) == (n >= 4)
+        assert S.can_separate(n, n) == (S.fisher(0, n, n, n) < S.ALPHA)
+
+
+@pytest.mark.filterwarnings("error")
+def test_samples_without_spread_raise_no_warning():
+    third = 1 / 3
+    almost = [third, third + 4e-17, third * (1 + 1e-15)]
+    for a, b, p in (
+        ([third] * 3, almost, 1.0),
+        ([third] * 3, [2.0] * 3, 0.0),
+        ([2.0] * 4, [1.0, 1.1, 1.2, 1.3], None),
+    ):
+        assert S.welch(a, b) == pytest.approx(S.welch(b, a))
+        assert p is None or S.welch(a, b) == p
+    assert 0 < S.welch([2.0] * 4, [1.0, 1.1, 1.2, 1.3]) < 0.01
+    same = {s: [third] for s in range(4)}
+    assert S.compare(same, same).permutation_p == 1.0
+
+
 def test_equal_candidates_are_not_separable_and_far_ones_are():
     near = {0: [1.0, 1.1, 0.9, 1.05, 0.95]}
     far = {0: [2.0, 2.1, 1.9, 2.05, 1.95]}
@@ -125,7 +148,7 @@ def test_equal_candidates_are_not_separable_and_far_ones_are():
     assert S.compare(near, far).difference == pytest.approx(-1.0)
     few = S.compare({0: [1.0, 1.1]}, {0: [9.0, 9.1]})
     assert not few.separable
-    assert "2 of 3" in few.reason
+    assert "2 repetitions are too few" in few.reason
     assert S.compare({0: [1.0]}, {1: [1.0]}).reason == "no scene is measured for both"
 
 
@@ -137,4 +160,4 @@ def test_scenes_are_the_replicates_where_there_are_several():
     assert (result.low, result.high) == pytest.approx((-20, -20))
     # Five generations of two scenes are two replicates, not ten.
     c = {0: [1.0] * 5, 1: [1.1] * 5}
-    assert "2 of 3" in S.compare(c, {0: [3.0] * 5, 1: [3.1] * 5}).reason
+    assert "2 repetitions" in S.compare(c, {0: [3.0] * 5, 1: [3.1] * 5}).reason

@@ -1,20 +1,23 @@
 """Numbers and verdicts in words, and marks in tables."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from wmeval.eval.latex import best_and_tied, separable
+from wmeval.eval.latex import notes, separable, standing
 from wmeval.eval.results import Row
-from wmeval.eval.wording import lines, number, tone
+from wmeval.eval.wording import lines, number, short_names, tone
 
 
 def row(value, *, metric="fde", floor=None, samples=None, status="measured", **more):
+    samples = samples or {"0": (value,)}
     return Row(
         metric=metric, subject="ball", source="classical", title="T", dimension="kinematics",
         unit="m", direction=more.pop("direction", "lower"), status=status, value=value, std=None,
-        interval=None, scenes=1, generations=1, cases=1, coverage=1.0, identity=None,
-        pixel_floor=floor, reduction_floor=None, samples=samples or {"0": (value,)}, **more,
+        interval=None, scenes=len(samples), generations=sum(map(len, samples.values())), cases=1,
+        coverage=1.0, identity=None, pixel_floor=floor, reduction_floor=None, samples=samples,
+        **more,
     )  # fmt: skip
 
 
@@ -59,12 +62,11 @@ def test_only_separable_values_lose_to_the_best():
     near = {"0": (1.0, 1.1, 0.9, 1.05, 0.95)}
     far = {"0": (2.0, 2.1, 1.9, 2.05, 1.95)}
     a, b, c = row(1.0, samples=near), row(1.01, samples=near), row(2.0, samples=far)
-    best, tied = best_and_tied([c, a, None, b])
-    assert best is a
-    assert tied == {id(b)}
-    assert best_and_tied([a, None]) == (None, set())
+    stand = standing([c, a, None, b])
+    assert (stand.best, stand.tied, stand.few) == ({id(a)}, {id(b)}, None)
+    assert standing([a, None]).best == set()
     high = [row(v, samples=s, direction="higher") for v, s in ((1.0, near), (2.0, far))]
-    assert best_and_tied(high)[0] is high[1]
+    assert standing(high).best == {id(high[1])}
 
 
 def test_proportions_are_told_apart_by_fishers_test():
@@ -74,3 +76,34 @@ def test_proportions_are_told_apart_by_fishers_test():
 
     assert separable(chains(3), chains(13))  # the published pair: p = 0.0007
     assert not separable(chains(9), chains(13))
+
+
+def test_equal_values_are_equally_good_and_carry_no_mark():
+    near = {"0": (1.0, 1.1, 0.9, 1.05, 0.95)}
+    far = {"0": (2.0, 2.1, 1.9, 2.05, 1.95)}
+    a, b, c = row(1.0, samples=near), row(1.0, samples=near), row(2.0, samples=far)
+    assert standing([a, c, b]).best == {id(a), id(b)}
+    assert standing([a, c, b]).tied == set()
+    assert standing([a, b]).best == set()  # nothing ranks where all are equal
+
+
+@pytest.mark.parametrize(("scenes", "few"), [(1, 1), (2, 2), (3, 3), (4, None)])
+def test_too_few_repetitions_are_one_footnote_not_a_mark_on_everything(scenes, few):
+    rows = [
+        row(v, samples={str(s): (v + 0.01 * s,) for s in range(scenes)}) for v in (1.0, 2.0, 3.0)
+    ]
+    stand = standing(rows)
+    assert (stand.tied, stand.few) == (set(), few)
+    results = [SimpleNamespace(cases=range(scenes))]
+    said = notes(results, [stand, stand])
+    assert len(said) == (few is not None)
+    if few == 2:
+        assert said == ["too few scenes to separate the candidates (2; it takes 4)"]
+
+
+def test_names_in_tables_leave_out_what_all_share():
+    names = ["twin:fps=15", "twin:delay=0.2,fps=15", "frozen:fps=15"]
+    assert short_names(names) == (["twin", "twin:delay=0.2", "frozen"], " · all with fps=15")
+    assert short_names(["twin:fps=15", "frozen:fps=24"])[0] == ["twin:fps=15", "frozen:fps=24"]
+    assert short_names(["video:a,card=m.yaml", "video:b,card=m.yaml"])[0] == ["video:a", "video:b"]
+    assert short_names(["twin:fps=15"]) == (["twin:fps=15"], "")

@@ -1,6 +1,6 @@
 """The demonstration: BeamDomino's reference against candidates whose errors are known in advance.
 
-The twin is the same world; three more twins get their actions 0.1, 0.2 and 0.4 s late; the last
+The twin is the same world; three more twins get their actions 0.2, 0.4 and 0.8 s late; the last
 candidate repeats the seed frame. What such an instrument must show of them is checked, not assumed.
 """
 
@@ -17,7 +17,8 @@ ENV_ID = "WMEval/BeamDomino-v0"
 PLAYER = "floor_ball"
 # 15 frames a second: a control spans four actions of 1/60 s, and the plan's edges fall between two.
 CLOCK = "fps=15"
-DELAYS = ("0.1", "0.2", "0.4")
+# Whole frames, so that a delay shifts what is seen and nothing else: 3, 6 and 12.
+DELAYS = ("0.2", "0.4", "0.8")
 CANDIDATES = (
     f"twin:{CLOCK}",
     *(f"twin:delay={delay},{CLOCK}" for delay in DELAYS),

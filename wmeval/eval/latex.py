@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wmeval.errors import UserError
@@ -17,7 +18,8 @@ def latex(results: Sequence[PairResults]) -> str:
     """A booktabs table of one or several candidates on the SAME references.
 
     The best value of a line is bold where every other candidate can be told apart from it; values
-    that cannot be told apart from the best carry a dagger: "not separable".
+    that cannot be told apart from the best carry a dagger: "not separable". Equal values are
+    equally good. With too few repetitions to tell anything apart, one footnote says so instead.
 
     Raises:
         UserError: nothing to show, or results on different references.
@@ -41,15 +43,17 @@ def latex(results: Sequence[PairResults]) -> str:
         r"\midrule",
     ]
     dimension = ""
+    stands = []
     for key in keys:
         rows = [find(one, key) for one in results]
+        stands.append(standing(rows))
         known = next(r for r in rows if r is not None and r.status == "measured")
         if dimension and known.dimension != dimension:
             lines.append(r"\addlinespace")
         dimension = known.dimension
         arrow = {"lower": r" $\downarrow$", "higher": r" $\uparrow$", "none": ""}[known.direction]
         unit = "" if known.unit == "1" else f" ({_tex(known.unit)})"
-        cells = _tex_cells(rows)
+        cells = _tex_cells(rows, stands[-1])
         lines.append(" & ".join([_tex(known.title) + unit + arrow, known.source, *cells]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     scenes, generations = len(first.config["scene_seeds"]), first.config["generations"]  # type: ignore[arg-type]
@@ -58,8 +62,8 @@ def latex(results: Sequence[PairResults]) -> str:
         f"{scenes} scene seeds, {generations} generations; {first.note}",
         f"% references {first.suite_sha256}",
         "% mean over scenes, +- sample standard deviation over generations (N/A with one)",
-        r"% $^\dagger$: not separable from the best of its line; --: not measured, not run or "
-        "ineligible",
+        "% --: not measured, not run or ineligible",
+        *("% " + note.replace("†", r"$^\dagger$:") for note in notes(results, stands)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -69,21 +73,54 @@ def find(results: PairResults, key: tuple[str, str, str]) -> Row | None:
     return next((r for r in results.rows if r.key == key), None)
 
 
-def best_and_tied(rows: Sequence[Row | None]) -> tuple[Row | None, set[int]]:
-    """The best measured row of a line, and the ids of those not separable from it.
+@dataclass(frozen=True)
+class Standing:
+    """How the candidates of one line stand; rows go by their ``id``.
 
-    None where fewer than two candidates are measured or no direction is better.
+    Attributes:
+        best: those with the best value; empty where nothing ranks: fewer than two are measured, no
+            direction is better, or all are equal.
+        tied: those not separable from the best.
+        few: repetitions a side, where they are too few to separate anything; else None.
     """
+
+    best: frozenset[int] = frozenset()
+    tied: frozenset[int] = frozenset()
+    few: int | None = None
+
+
+def standing(rows: Sequence[Row | None]) -> Standing:
+    """Who is best of a line, and who cannot be told from the best."""
     measured = [r for r in rows if r is not None and r.value is not None]
-    if len(measured) < 2 or measured[0].direction == "none":
-        return None, set()
+    if not measured or measured[0].direction == "none":
+        return Standing()
     pick = min if measured[0].direction == "lower" else max
-    best = pick(measured, key=lambda r: r.value or 0.0)
-    return best, {id(r) for r in measured if r is not best and not separable(best, r)}
+    top = pick(r.value or 0.0 for r in measured)
+    best = [r for r in measured if r.value == top]
+    others = [r for r in measured if r.value != top]
+    if not others:
+        return Standing()
+    counts = [repetitions(r) for r in measured]
+    names = frozenset(map(id, best))
+    if not statistics.can_separate(*sorted(counts)[-2:]):
+        return Standing(names, few=max(counts))
+    tied = {id(r) for r in others if not all(separable(b, r) for b in best)}
+    return Standing(names, frozenset(tied))
 
 
-def _tex_cells(rows: Sequence[Row | None]) -> list[str]:
-    best, tied = best_and_tied(rows)
+def notes(results: Sequence[PairResults], stands: Sequence[Standing]) -> list[str]:
+    """What the marks of a table mean, one line each."""
+    out = []
+    if any(stand.tied for stand in stands):
+        out.append("† not separable from the best of its line")
+    few = [stand.few for stand in stands if stand.few is not None]
+    if few:
+        unit = "scenes" if len(results[0].cases) > 1 and max(few) > 1 else "repetitions"
+        out.append(f"too few {unit} to separate the candidates ({max(few)}; it takes 4)")
+    return out
+
+
+def _tex_cells(rows: Sequence[Row | None], stand: Standing) -> list[str]:
     out = []
     for row in rows:
         if row is None or row.value is None:
@@ -92,11 +129,18 @@ def _tex_cells(rows: Sequence[Row | None]) -> list[str]:
         text = number(row.value)
         if row.std is not None:
             text += rf" \pm {number(row.std)}"
-        if row is best and not tied:
+        if id(row) in stand.best and not stand.tied and stand.few is None:
             text = rf"\mathbf{{{text}}}"
-        mark = r"^{\dagger}" if id(row) in tied else ""
+        mark = r"^{\dagger}" if id(row) in stand.tied else ""
         out.append(f"${text}{mark}$")
     return out
+
+
+def repetitions(row: Row) -> int:
+    """Units of replication: cases of a proportion; else scenes, or generations of the only one."""
+    if METRICS[row.metric].aggregate == "proportion" or row.scenes == 1:
+        return row.generations
+    return row.scenes
 
 
 def separable(a: Row, b: Row) -> bool:

@@ -158,6 +158,49 @@ def ineligible(
     )
 
 
+def below_floor(
+    measurements: Sequence[Measurement],
+    pixel_floor: Sequence[Measurement],
+    still: Sequence[Measurement],
+) -> list[Measurement]:
+    """Withdraw what pixels cannot measure here (ours).
+
+    Errors of momenta, energies and flow are judged against the reference's own motion: where its
+    own video already scores no better than a picture that never moves, no number from pixels says
+    anything of a candidate. Metres keep their floor beside them.
+
+    Args:
+        measurements: of one case.
+        pixel_floor: of the reference's own video.
+        still: of a picture that never moves.
+    """
+    own = {x.key[:2]: x.value for x in pixel_floor}
+    frozen = {x.key[:2]: x.value for x in still}
+
+    def checked(x: Measurement) -> Measurement:
+        card, floor, scale = METRICS[x.metric], own.get(x.key[:2]), frozen.get(x.key[:2])
+        if x.source != "classical" or x.value is None or card.dimension not in _RELATIVE:
+            return x
+        if floor is None or scale is None:
+            return x
+        if floor < scale if card.direction == "lower" else floor > scale:
+            return x
+        unit = "" if card.unit == "1" else f" {card.unit}"
+        return Measurement(
+            metric=x.metric,
+            subject=x.subject,
+            source=x.source,
+            status="not_measured",
+            n=x.n,
+            coverage=x.coverage,
+            reason=f"below the pixel floor: the reference's own video scores {floor:.3g}{unit}, "
+            f"a picture that never moves {scale:.3g}{unit}",
+            detail={"value": x.value},
+        )
+
+    return [checked(x) for x in measurements]
+
+
 def dimension_of(metric: str) -> str:
     """Evaluation dimension of a metric."""
     return (METRICS.get(metric) or NEEDS_WEIGHTS[metric]).dimension
@@ -216,6 +259,8 @@ def _absent(
     ]
 
 
+_RELATIVE = ("mechanics", "controllability")
+"""Dimensions whose metrics compare with the size of the reference's own motion."""
 _PATH_METRICS = ("fde", "dtw", "dtw_sum", "rmse")
 _MECHANICS = ("momentum_rmse", "energy_rmse", "exact_match", "error_rate", "robust_error")
 _FLOWS = ("rel_epe_dyn", "cos_sim_dyn")
@@ -278,7 +323,10 @@ def _candidate_velocity(truth: Truth, estimate: Estimate, body: str) -> F8:
     if body in estimate.velocities:
         return estimate.velocities[body]
     if body in estimate.positions:
-        return mechanics.difference_velocity(estimate.positions[body], truth.seconds)
+        track = estimate.positions[body]
+        if estimate.source == "oracle":
+            return mechanics.difference_velocity(track, truth.seconds)
+        return mechanics.fitted_velocity(track, truth.seconds)
     return np.full((len(truth.times), 3), np.nan)
 
 

@@ -11,27 +11,39 @@ A run is resumed by running it again: a finished case is a ``case.json`` that wa
 
 from __future__ import annotations
 
-import re
-import shutil
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import ValidationError
-
 from wmeval.errors import UserError
+from wmeval.eval import folders
 from wmeval.eval.collect import DIMENSIONS, collect
 from wmeval.eval.reference import Reference, reduces_nothing
-from wmeval.eval.results import CaseRecord, PairConfig, PairResults, dumps
+from wmeval.eval.results import CaseRecord, PairConfig, PairResults
 
 __all__ = ["PairConfig", "Reference", "reduces_nothing", "run_pair", "run_pairs"]
 
 Progress = Callable[[str], None]
-Task = tuple[PairConfig, Path]
-"""One candidate's settings and its folder."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One candidate's settings, its folder, and what it is now.
+
+    Attributes:
+        job: settings.
+        out: its folder.
+        fingerprints: (scene seed, generation) -> `Candidate.fingerprint`.
+    """
+
+    job: PairConfig
+    out: Path
+    fingerprints: Mapping[tuple[int, int], str]
 
 
 def run_pair(
@@ -87,43 +99,45 @@ def run_pairs(
         UserError: as in `run_pair`, or one candidate given twice.
     """
     from wmeval.eval.report import write_joint_report, write_report
-    from wmeval.jobs.atomic import write_text
-    from wmeval.jobs.executors import LocalExecutor
+    from wmeval.jobs.atomic import claim, write_text
 
     tell = progress or (lambda line: None)
     out = Path(out)
-    jobs = [_resolved(c) for c in configs]
-    tasks = list(zip(jobs, _folders(jobs, out), strict=True))
-    for job, folder in tasks:
-        _claim(folder, job, overwrite=overwrite)
-    seeds = list(dict.fromkeys(s for job in jobs for s in job.scene_seeds))
-    if workers:
-        texts = tuple((job.model_dump_json(), str(folder)) for job, folder in tasks)
-        outcomes = LocalExecutor(workers=workers).map(partial(_run_unit, texts), seeds)
-        failed = [o.error for o in outcomes if not o.ok]
-        if failed:
-            raise UserError(str(failed[0]))
-    else:
-        for seed in seeds:
-            run_seed(tasks, seed, tell)
-    everything = []
-    for job, folder in tasks:
-        results = collect(job, _cases(job, folder))
-        write_text(folder / "results.json", results.to_json())
-        write_report(results, folder)
-        everything.append(results)
-    if len(tasks) > 1:
-        write_joint_report(everything, [folder for _, folder in tasks], out)
+    seeds = list(dict.fromkeys(s for c in configs for s in c.scene_seeds))
+    tell(
+        f"{_count(len(seeds), 'scene')} x {_count(len(configs), 'candidate')}, "
+        + (_count(workers, "worker") if workers else "in this process")
+    )
+    checked = [_checked(c) for c in configs]
+    places = folders.candidate_folders([job for job, _ in checked], out)
+    tasks = [Task(job, place, prints) for (job, prints), place in zip(checked, places, strict=True)]
+    with claim(out):
+        for task in tasks:
+            folders.settle(task.out, task.job, overwrite=overwrite)
+        seeds = list(dict.fromkeys(s for task in tasks for s in task.job.scene_seeds))
+        _run(tasks, seeds, workers, tell)
+        everything = []
+        for task in tasks:
+            results = collect(task.job, _cases(task))
+            write_text(task.out / "results.json", results.to_json())
+            write_report(results, task.out)
+            everything.append(results)
+        if len(tasks) > 1:
+            folders.write_order(out, places)
+            write_joint_report(everything, places, out)
     tell(f"report: {out / 'report.html'}")
     return tuple(everything)
 
 
-# --- the run's folders --------------------------------------------------------------------------
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
 
-_GROWS = ("scene_seeds", "generations")
+
+# --- what is refused before a folder is touched -------------------------------------------------
 
 
-def _resolved(config: PairConfig) -> PairConfig:
+def _checked(config: PairConfig) -> tuple[PairConfig, dict[tuple[int, int], str]]:
+    """The settings in full, and the fingerprints of every generation."""
     from wmeval.envs import environment_row
     from wmeval.envs.candidates import parse_candidate
     from wmeval.envs.plans import load_plan
@@ -134,11 +148,26 @@ def _resolved(config: PairConfig) -> PairConfig:
     if job.suite is not None:
         job = _from_suite(job, job.suite)
     candidate = parse_candidate(job.candidate)
-    case = case_of(job, job.scene_seeds[0])
-    # What can be refused is refused here, before a folder is touched.
-    with case.open():
-        candidate(case).close()
-    return job
+    cases = {seed: case_of(job, seed) for seed in job.scene_seeds}
+    candidate.check(cases[job.scene_seeds[0]])
+    wanted = [(seed, generation) for seed in cases for generation in range(job.generations)]
+    if candidate.kind == "video":
+        _check_clips(job, [candidate(cases[seed], generation=g) for seed, g in wanted])
+    return job, {key: candidate.fingerprint(cases[key[0]], key[1]) for key in wanted}
+
+
+def _check_clips(job: PairConfig, clips: Sequence[Any]) -> None:
+    """Refuse clips made elsewhere when some are missing, unless none of them is asked for."""
+    missing = [clip.path for clip in clips if not clip.path.is_file()]
+    if not missing:
+        return
+    with case_of(job, job.scene_seeds[0]).open() as env:
+        if not set(DIMENSIONS) <= set(_ineligible(env, clips[0].spec)):
+            raise UserError(
+                f"candidate {job.candidate!r}: {len(missing)} of {len(clips)} clips are missing, "
+                f"{missing[0]} first; `wmeval cases check` names all: add them, or ask for fewer "
+                "scene seeds and generations"
+            )
 
 
 def _suite_cases(job: PairConfig, folder: str) -> list[Any]:
@@ -175,76 +204,74 @@ def _from_suite(job: PairConfig, folder: str) -> PairConfig:
     )
 
 
-def _folders(jobs: Sequence[PairConfig], out: Path) -> list[Path]:
-    if len(jobs) == 1:
-        return [out]
-    names = [re.sub(r"[^A-Za-z0-9.=_-]+", "_", job.candidate)[:100] for job in jobs]
-    twice = [job.candidate for job, n in zip(jobs, names, strict=True) if names.count(n) > 1]
-    if twice:
-        raise UserError(f"candidate {twice[0]!r} is given twice")
-    if (out / "config.yaml").exists():
-        raise UserError(f"{out} holds one candidate's comparison; choose another --out")
-    return [out / name for name in names]
-
-
-def _claim(out: Path, job: PairConfig, *, overwrite: bool) -> None:
-    """Make the folder this job's, or refuse."""
-    from wmeval.jobs.atomic import write_text
-
-    path = out / "config.yaml"
-    if overwrite and path.exists():
-        shutil.rmtree(out)
-    if path.exists():
-        try:
-            old = PairConfig.model_validate(yaml.safe_load(path.read_text("utf-8")))
-        except (yaml.YAMLError, ValidationError) as error:
-            raise UserError(
-                f"{path}: not a comparison's settings ({error}); choose another --out"
-            ) from error
-        for name in PairConfig.model_fields:
-            if name not in _GROWS and getattr(old, name) != getattr(job, name):
-                raise UserError(
-                    f"{path}: {name} is {getattr(old, name)!r} there and {getattr(job, name)!r} "
-                    "now; choose another --out, or --overwrite"
-                )
-    elif out.is_dir() and any(out.iterdir()):
-        raise UserError(f"{out}: not empty and not a comparison; choose another --out")
-    write_text(path, yaml.safe_dump(job.model_dump(mode="json"), sort_keys=False))
-
-
-def _folder(out: Path, job: PairConfig, seed: int, generation: int) -> Path:
-    case_id: str = case_of(job, seed).case_id
-    return out / "cases" / case_id / f"g{generation:02d}"
-
-
-def _finished(folder: Path) -> CaseRecord | None:
-    """The record of a case that was finished; None when it has to be done (again)."""
-    try:
-        record = CaseRecord.model_validate_json((folder / "case.json").read_text("utf-8"))
-    except (OSError, ValidationError):
-        return None
-    root = folder.parents[2]
-    return record if all((root / f).is_file() for f in record.files.values()) else None
-
-
-def _cases(job: PairConfig, folder: Path) -> list[CaseRecord]:
-    found = [
-        _finished(_folder(folder, job, seed, generation))
-        for seed in job.scene_seeds
-        for generation in range(job.generations)
-    ]
-    cases = [case for case in found if case is not None]
+def _cases(task: Task) -> list[CaseRecord]:
+    found = [_finished(task, *key) for key in task.fingerprints]
+    cases = [case for case in found if isinstance(case, CaseRecord)]
     if len(cases) < len(found):
-        raise UserError(f"{folder}: {len(found) - len(cases)} cases vanished; run it again")
+        why = next(case for case in found if isinstance(case, str)) or "a case vanished"
+        raise UserError(f"{task.out}: {why}; run it again")
     return cases
+
+
+def _folder(task: Task, seed: int, generation: int) -> Path:
+    case_id: str = case_of(task.job, seed).case_id
+    return folders.case_folder(task.out, case_id) / f"g{generation:02d}"
+
+
+def _finished(task: Task, seed: int, generation: int) -> CaseRecord | str:
+    fingerprint = task.fingerprints[seed, generation]
+    return folders.finished(_folder(task, seed, generation), fingerprint)
 
 
 # --- one scene seed -----------------------------------------------------------------------------
 
 
-def _run_unit(texts: Sequence[tuple[str, str]], seed: int) -> None:
-    tasks = [(PairConfig.model_validate_json(text), Path(out)) for text, out in texts]
-    run_seed(tasks, seed, lambda line: None)
+def _run(tasks: Sequence[Task], seeds: Sequence[int], workers: int, tell: Progress) -> None:
+    from wmeval.jobs.executors import LocalExecutor
+
+    if not workers:
+        for seed in seeds:
+            run_seed(tasks, seed, tell)
+        return
+    with _relayed(tell) as journal:
+        outcomes = LocalExecutor(workers=workers).map(
+            partial(_run_unit, tasks, journal),
+            seeds,
+            on_outcome=lambda k, o: tell(
+                f"seed {seeds[k]}: done in {o.seconds:.0f} s" if o.ok else
+                f"seed {seeds[k]}: failed"
+            ),
+        )  # fmt: skip
+    failed = [o.error for o in outcomes if not o.ok]
+    if failed:
+        raise UserError(str(failed[0]))
+
+
+@contextmanager
+def _relayed(tell: Progress) -> Iterator[str]:
+    """A file whose lines, whichever process appends them, are told here as they come."""
+    done = threading.Event()
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", prefix="wmeval-") as stream:
+
+        def follow() -> None:
+            last = False
+            while not last:
+                last = done.wait(0.2)
+                while line := stream.readline():
+                    tell(line.rstrip("\n"))
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield stream.name
+        finally:
+            done.set()
+            thread.join()
+
+
+def _run_unit(tasks: Sequence[Task], journal: str, seed: int) -> None:
+    with open(journal, "a", encoding="utf-8", buffering=1) as stream:
+        run_seed(tasks, seed, lambda line: print(line, file=stream))
 
 
 def case_of(job: PairConfig, seed: int) -> Any:
@@ -270,14 +297,13 @@ def run_seed(tasks: Sequence[Task], seed: int, tell: Progress) -> None:
     with ExitStack() as stack:
         references: dict[str, Reference] = {}
         environments: dict[str, Any] = {}
-        for job, out in tasks:
-            if seed in job.scene_seeds:
-                _run_candidate(job, out, seed, tell, references, environments, stack)
+        for task in tasks:
+            if seed in task.job.scene_seeds:
+                _run_candidate(task, seed, tell, references, environments, stack)
 
 
 def _run_candidate(
-    job: PairConfig,
-    out: Path,
+    task: Task,
     seed: int,
     tell: Progress,
     references: dict[str, Reference],
@@ -287,11 +313,15 @@ def _run_candidate(
     from wmeval.envs.adapters import channels_of, make_adapter
     from wmeval.envs.candidates import parse_candidate
     from wmeval.envs.wrapper import drive
-    from wmeval.jobs.atomic import write_text
 
-    todo = [g for g in range(job.generations) if _finished(_folder(out, job, seed, g)) is None]
+    job = task.job
+    stand = {g: _finished(task, seed, g) for g in range(job.generations)}
+    todo = [g for g, found in stand.items() if isinstance(found, str)]
     if not todo:
         return
+    for g in todo:
+        if stand[g]:
+            tell(f"seed {seed}, generation {g}: {stand[g]}: it is made again")
     candidate = parse_candidate(job.candidate)
     case = case_of(job, seed)
     if case.case_id not in environments:
@@ -311,19 +341,24 @@ def _run_candidate(
         key = Reference.key(job, case, spec)
         if key not in references:
             tell(f"seed {seed}: reference, {spec.fps} fps")
-            references[key] = Reference.record(env, case, spec, actions, job, out)
-        reference = references[key].at(out)
-        for generation in todo:
-            folder = _folder(out, job, seed, generation)
-            if generation != todo[0]:
+            references[key] = Reference.record(env, case, spec, actions, job, task.out)
+        reference = references[key].at(task.out)
+        made = todo[0]
+        # The reference stands anew: where nothing else was wrong, a generation stands with it.
+        for generation in [g for g in todo if isinstance(_finished(task, seed, g), str)]:
+            folder = _folder(task, seed, generation)
+            if generation != made:
                 model.close()
-                model = candidate(case, generation=generation)
+                model, made = candidate(case, generation=generation), generation
             tell(f"seed {seed}, generation {generation}: {spec.name}")
             clip = None
             if not set(DIMENSIONS) <= set(reasons):
                 clip = drive(model, adapter, actions, context, seed=generation)
-            record = reference.compare(clip, generation, candidate.kind, spec, reasons, folder)
-            write_text(folder / "case.json", dumps(record))
+            record = reference.compare(
+                clip, generation, candidate.kind, task.fingerprints[seed, generation], spec,
+                reasons, folder,
+            )  # fmt: skip
+            folders.seal_case(folder, record)
     finally:
         model.close()
 

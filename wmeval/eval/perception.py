@@ -153,6 +153,8 @@ class ClassicalFlow:
         """
         import cv2
 
+        if np.array_equal(first, second):
+            return np.zeros((*first.shape, 2), np.float32)
         first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
         # A fresh field each time: DIS would take a given one as its starting guess.
         forward = np.asarray(self._dis.calc(first, second, None), np.float32)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from wmeval.errors import UserError
 from wmeval.eval.metrics.table import METRICS
-from wmeval.eval.results import CaseRecord, PairResults, Row, Track
+from wmeval.eval.results import CaseRecord, EventMark, PairResults, Row, Track
 from wmeval.eval.wording import main_rows, spoken
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _png(figure: Figure) -> str:
     from matplotlib import pyplot as plt
 
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=144, metadata={"Software": None})
+    figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
     plt.close(figure)
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
@@ -124,7 +124,7 @@ def _paths(plt: Any, case: CaseRecord, player: str) -> Figure:
     return figure
 
 
-_PANELS = ("fde", "dtw", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "icra")
+_PANELS = ("fde", "rmse", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "icra")
 
 
 def tints(count: int) -> tuple[str, ...]:
@@ -133,15 +133,19 @@ def tints(count: int) -> tuple[str, ...]:
     return tuple(palette[i % len(palette)] for i in range(count))
 
 
-def bars_plot(all_results: Sequence[PairResults], colours: Sequence[str]) -> str:
+def bars_plot(
+    all_results: Sequence[PairResults], names: Sequence[str], colours: Sequence[str]
+) -> str:
     """One panel per headline metric: a bar and a ring per candidate, the pixel floor as a line."""
     from matplotlib import pyplot as plt
 
     with _style():
-        return _png(_bars(plt, all_results, colours))
+        return _png(_bars(plt, all_results, names, colours))
 
 
-def _bars(plt: Any, all_results: Sequence[PairResults], colours: Sequence[str]) -> Figure:
+def _bars(
+    plt: Any, all_results: Sequence[PairResults], names: Sequence[str], colours: Sequence[str]
+) -> Figure:
     rows = {name: [_by_source(one, name) for one in all_results] for name in _PANELS}
     panels = [n for n in _PANELS if any(by for by in rows[n])]
     count = len(all_results)
@@ -164,7 +168,7 @@ def _bars(plt: Any, all_results: Sequence[PairResults], colours: Sequence[str]) 
                     axis.plot([seen.pixel_floor] * 2, [y - 0.42, y + 0.42], color=FLOOR_COLOUR,
                               lw=1.6, zorder=2)  # fmt: skip
         axis.set(ylim=(count - 0.4, -0.6), yticks=range(count))
-        axis.set_yticklabels([one.candidate for one in all_results])
+        axis.set_yticklabels(names)
         unit = "" if card.unit == "1" else f" [{card.unit}]"
         axis.set_title(f"{card.title}{unit} {card.arrow}")
         axis.grid(axis="y", visible=False)
@@ -237,10 +241,14 @@ _MARKS: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def timeline_plot(case: CaseRecord) -> str:
-    """Events of reference and candidate on one axis of time; empty without any."""
-    lanes = [("reference", case.reference_events), ("candidate", case.candidate_events)]
-    if not any(marks for _, marks in lanes):
+Lane = tuple[str, str, Sequence[EventMark] | None]
+"""Name, colour, events (None: not known)."""
+
+
+def timeline_plot(case: CaseRecord, candidates: Sequence[Lane]) -> str:
+    """Events of a reference and of candidates on one axis of time; empty without any."""
+    lanes: list[Lane] = [("reference", REFERENCE_COLOUR, case.reference_events), *candidates]
+    if not any(marks for _, _, marks in lanes):
         return ""
     from matplotlib import pyplot as plt
 
@@ -248,17 +256,15 @@ def timeline_plot(case: CaseRecord) -> str:
         return _png(_timeline(plt, case, lanes))
 
 
-def _timeline(plt: Any, case: CaseRecord, lanes: Sequence[tuple[str, Any]]) -> Figure:
+def _timeline(plt: Any, case: CaseRecord, lanes: Sequence[Lane]) -> Figure:
     figure: Figure
-    figure, axis = plt.subplots(figsize=(9.6, 1.8))
+    figure, axis = plt.subplots(figsize=(9.6, 0.9 + 0.4 * len(lanes)))
     end = max(case.times)
-    for lane, (name, marks) in enumerate(lanes):
-        colour = (REFERENCE_COLOUR, CANDIDATE_COLOUR)[lane]
-        y = 1 - lane
+    for y, (name, colour, marks) in enumerate(lanes):
         axis.plot([0, end], [y, y], color=colour, lw=2, alpha=0.5, zorder=1)
         axis.text(-0.012 * end, y, name, ha="right", va="center", color=colour, fontweight="bold")
         if marks is None:
-            axis.text(end / 2, y + 0.12, "events are not known from pixels", ha="center",
+            axis.text(end / 2, y - 0.12, "events are not known from pixels", ha="center",
                       color="#8a949e", fontsize=8)  # fmt: skip
         for mark in marks or ():
             if mark.kind in _MARKS:
@@ -266,11 +272,11 @@ def _timeline(plt: Any, case: CaseRecord, lanes: Sequence[tuple[str, Any]]) -> F
                 tick = shape == "|"
                 axis.plot(mark.time, y, shape, color=fill, ms=9 if tick else 6,
                           mew=1.1 if tick else 0.6, alpha=0.8, zorder=2 if tick else 3)  # fmt: skip
-    seen = {k.kind for _, marks in lanes for k in marks or ()}
+    seen = {k.kind for _, _, marks in lanes for k in marks or ()}
     for kind in (k for k in _MARKS if k in seen):
         shape, fill = _MARKS[kind]
         axis.plot([], [], shape, color=fill, ms=6, label=kind.replace("_", " "))
-    axis.set(xlim=(0, end), ylim=(-0.5, 1.5), yticks=[], xlabel="time [s]")
+    axis.set(xlim=(0, end), ylim=(len(lanes) - 0.5, -0.5), yticks=[], xlabel="time [s]")
     axis.spines["left"].set_visible(False)
     figure.legend(loc="outside upper center", ncols=10, handletextpad=0.2, columnspacing=1.2)
     return figure
@@ -295,7 +301,7 @@ class StripFrame:
 
 
 def strip(case: CaseRecord, root: Path, *, frames: int = STRIP_FRAMES) -> tuple[StripFrame, ...]:
-    """Reference and candidate side by side at evenly spaced times."""
+    """Reference and candidate side by side at evenly spaced times, cut to where things happen."""
     from wmeval.datasets.video import read_mp4
 
     clips: dict[str, NDArray[np.uint8]] = {}
@@ -305,14 +311,46 @@ def strip(case: CaseRecord, root: Path, *, frames: int = STRIP_FRAMES) -> tuple[
     count = len(case.times)
     picks = np.unique(np.linspace(0, count - 1, min(frames, count)).round().astype(int))
 
+    window = _action(clips.get("reference.mp4"))
+
     def shot(name: str, k: int) -> str:
         clip = clips.get(name)
-        return _jpeg(_small(clip[k])) if clip is not None and k < len(clip) else ""
+        return _jpeg(_small(clip[k][window])) if clip is not None and k < len(clip) else ""
 
     return tuple(
         StripFrame(case.times[k], shot("reference.mp4", k), shot("candidate.mp4", k))
         for k in picks.tolist()
     )
+
+
+def _action(clip: NDArray[np.uint8] | None, *, least: float = 0.5) -> tuple[slice, slice]:
+    """The part (rows, columns) of a reference's pictures in which anything ever changes.
+
+    The clip's own proportions, a margin around, and at least ``least`` of its height. A moving
+    camera changes everything: then it is the whole picture.
+    """
+    import cv2
+
+    if clip is None:
+        return slice(None), slice(None)
+    height, width = clip.shape[1:3]
+    grey = [cv2.blur(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), (5, 5)).astype(int) for f in clip[::4]]
+    changed = np.any([np.abs(g - grey[0]) > 24 for g in grey], axis=0)
+    if not changed.any():
+        return slice(None), slice(None)
+    rows, cols = (np.flatnonzero(changed.any(axis=axis)) for axis in (1, 0))
+    share = max(
+        (rows[-1] - rows[0]) / height + 0.1, (cols[-1] - cols[0]) / width + 0.1, least
+    )  # fmt: skip
+    share = min(share, 1.0)
+
+    def window(found: NDArray[np.intp], side: int) -> slice:
+        length = round(share * side)
+        first = round((found[0] + found[-1] + 1 - length) / 2)
+        first = min(max(first, 0), side - length)
+        return slice(first, first + length)
+
+    return window(rows, height), window(cols, width)
 
 
 def _small(picture: NDArray[np.uint8], width: int = 320) -> NDArray[np.uint8]:

@@ -6,6 +6,7 @@ itself, its own video through classical perception, the reduced actions) and the
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from pydantic import JsonValue
 from wmeval.clock import CandidateClock
 from wmeval.datasets.rollout import Frames, Rollout
 from wmeval.errors import UserError
+from wmeval.eval import folders
 from wmeval.eval import measure as m
 from wmeval.eval.metrics.flow import sampled_frames
 from wmeval.eval.perception import Estimate, Still, classical, floor_balls, oracle, resample
@@ -51,8 +53,11 @@ class Reference:
         masks: movable body -> mask (H, W) in the first frame.
         camera: the still camera, or None.
         files: reference.mp4, reference.h5, relative to ``out``.
+        sealed: sha256 that stands for these files.
         identity, pixel_floor, reduction_floor: the checks.
+        still: what a picture that never moves scores.
         floor: the estimate behind the pixel floor.
+        seen: digest of the pictures behind it: equal pictures are not looked at twice.
     """
 
     job: PairConfig
@@ -68,10 +73,13 @@ class Reference:
     masks: Mapping[str, NDArray[np.bool_]]
     camera: Still | None
     files: Mapping[str, str]
+    sealed: str
     identity: tuple[Measurement, ...]
     pixel_floor: tuple[Measurement, ...]
     reduction_floor: tuple[Measurement, ...]
+    still: tuple[Measurement, ...]
     floor: Estimate
+    seen: str
 
     @classmethod
     def record(
@@ -106,7 +114,7 @@ class Reference:
             raise UserError(f"{case.case_id}: the reference ends before the candidate's 2nd frame")
         # The reference may end early (it left the floor): both stop at the shorter.
         times = times[: len(rollout.frames)]
-        folder = out / "cases" / case.case_id
+        folder = folders.case_folder(out, case.case_id) / folders.REFERENCE
         rgb = rollout.frames.layers["rgb"]
         write_mp4(folder / "reference.mp4", (rgb[i] for i in range(len(times))), clock.fps,
                   crf=job.crf)  # fmt: skip
@@ -130,24 +138,25 @@ class Reference:
         masks = first_masks(env, log, case.view, size)
         camera = still_camera(env, log, case.view, size)
         decoded = _as_seen(np.asarray(rgb[0]), read_mp4(folder / "reference.mp4")[0])
-        floor = classical(
-            decoded, times, scene=truth.scene, balls=floor_balls(truth.scene), masks=masks,
-            camera=camera, pairs=pairs,
-        )  # fmt: skip
         bodies = [b for group in truth.subjects.values() for b in group]
+        own = oracle(_with_events(log, truth.events), times, bodies=bodies, flows=truth.flows)
         self = cls(
             job=job, out=out, seed=case.scene_seed, case_id=case.case_id, env=env, fps=clock.fps,
             size=size, truth=truth, tracks=tracks, sha256=rollout.sha256(), masks=masks,
-            camera=camera, identity=(), pixel_floor=(), reduction_floor=(), floor=floor,
+            camera=camera, identity=(), pixel_floor=(), reduction_floor=(), still=(), floor=own,
+            sealed=folders.seal_reference(folder), seen="",
             files={
-                "reference.mp4": f"cases/{case.case_id}/reference.mp4",
-                "reference.h5": f"cases/{case.case_id}/reference.h5",
+                name: f"cases/{case.case_id}/{folders.REFERENCE}/{name}"
+                for name in ("reference.mp4", "reference.h5")
             },
         )  # fmt: skip
-        own = oracle(_with_events(log, truth.events), times, bodies=bodies, flows=truth.flows)
+        floor = self.perceive(decoded, times)
         changes: dict[str, Any] = {
+            "floor": floor,
+            "seen": _digest(decoded),
             "identity": self.score(own)[0],
             "pixel_floor": self.score(floor)[0],
+            "still": self.score(_held(own))[0],
         }
         changes["reduction_floor"] = self._reduced(case, spec, actions, changes["identity"])
         return replace(self, **changes)
@@ -166,7 +175,17 @@ class Reference:
         if out != self.out:
             for name in self.files.values():
                 write_bytes(out / name, (self.out / name).read_bytes())
+            folders.seal_reference(folders.case_folder(out, self.case_id) / folders.REFERENCE)
         return replace(self, out=out)
+
+    def perceive(self, pictures: NDArray[np.uint8], times: Sequence[Fraction]) -> Estimate:
+        """What pixels alone tell of a clip."""
+        if self.seen == _digest(pictures):
+            return self.floor
+        return classical(
+            pictures, times, scene=self.truth.scene, balls=floor_balls(self.truth.scene),
+            masks=self.masks, camera=self.camera, pairs=self.truth.pairs,
+        )  # fmt: skip
 
     def score(self, estimate: Estimate) -> tuple[tuple[Measurement, ...], tuple[Any, ...]]:
         """Every metric of an estimate on this reference's grid."""
@@ -221,6 +240,7 @@ class Reference:
         clip: Clip | None,
         generation: int,
         kind: str,
+        fingerprint: str,
         spec: Any,
         reasons: Mapping[str, str],
         folder: Path,
@@ -231,6 +251,7 @@ class Reference:
             clip: the candidate's frames; None when it may be scored on nothing.
             generation: which draw.
             kind: of candidate; a "video" was encoded before and is not encoded again.
+            fingerprint: of the candidate as it is now.
             spec: the candidate's card.
             reasons: dimension -> why it is ineligible.
             folder: for the candidate's mp4.
@@ -253,13 +274,7 @@ class Reference:
                 seen = _as_seen(seen[0], read_mp4(folder / "candidate.mp4")[0])
             if clip.record is not None:
                 estimates.append(self._oracle(clip))
-            estimates.append(
-                classical(
-                    seen[:n], clip.times[:n], scene=self.truth.scene,
-                    balls=floor_balls(self.truth.scene), masks=self.masks, camera=self.camera,
-                    pairs=self.truth.pairs,
-                )
-            )  # fmt: skip
+            estimates.append(self.perceive(seen[:n], clip.times[:n]))
         measurements: list[Measurement] = []
         quantities: list[dict[str, JsonValue]] = []
         for estimate in estimates:
@@ -269,6 +284,7 @@ class Reference:
         if clip is None:
             measurements = [x.model_copy(update={"source": "none"}) for x in self.identity]
         served = tuple(self.env.row.dimensions)
+        measurements = m.below_floor(measurements, self.pixel_floor, self.still)
         measured = m.ineligible([*measurements, *m.unrun(served)], reasons)
         events = next((e.events for e in estimates if e.events is not None), None)
         return CaseRecord(
@@ -276,7 +292,9 @@ class Reference:
             generation=generation,
             case_id=self.case_id,
             model=spec.model_dump(mode="json"),
+            fingerprint=fingerprint,
             reference_sha256=self.sha256,
+            reference_files=self.sealed,
             shape=self.truth.shape,
             candidate_shape=None if events is None else _shape(events),
             times=tuple(float(t) for t in self.truth.times),
@@ -308,6 +326,25 @@ class Reference:
         """Bodies whose paths the report draws."""
         groups = self.truth.subjects
         return tuple(b for names in groups.values() if len(names) <= 16 for b in names)
+
+
+def _digest(pictures: NDArray[np.uint8]) -> str:
+    return hashlib.sha256(pictures.tobytes()).hexdigest()
+
+
+def _held(estimate: Estimate) -> Estimate:
+    """The first frame's quantities for ever: what a picture that never moves says."""
+
+    def first(tracks: Mapping[str, F8]) -> dict[str, F8]:
+        return {name: np.repeat(track[:1], len(track), axis=0) for name, track in tracks.items()}
+
+    return replace(
+        estimate,
+        positions=first(estimate.positions),
+        velocities={name: np.zeros_like(v) for name, v in estimate.velocities.items()},
+        flows=tuple(np.zeros_like(f) for f in estimate.flows or ()),
+        events=(),
+    )
 
 
 def _as_seen(seed: NDArray[np.uint8], decoded: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wmeval.eval import plots
-from wmeval.eval.latex import best_and_tied, find, latex
+from wmeval.eval.latex import find, latex, notes, standing
 from wmeval.eval.metrics import causality
 from wmeval.eval.metrics.table import METRICS, NEEDS_WEIGHTS
 from wmeval.eval.results import CaseRecord, PairResults, Row
@@ -26,6 +26,7 @@ from wmeval.eval.wording import (
     main_rows,
     number,
     player_of,
+    short_names,
     span,
     status_text,
     tone,
@@ -126,7 +127,7 @@ def _shown(case: CaseRecord, root: Path, player: str) -> Shown:
         f"Scene seed {case.scene_seed}, generation {case.generation}",
         plots.strip(case, root),
         plots.paths_plot(case, player),
-        plots.timeline_plot(case),
+        plots.timeline_plot(case, [("candidate", plots.CANDIDATE_COLOUR, case.candidate_events)]),
         stages,
         case.quantities,
     )
@@ -201,37 +202,42 @@ class Cell:
     tied: bool
 
 
-def joint_lines(all_results: Sequence[PairResults]) -> list[tuple[Row, list[Cell | None]]]:
-    """The main rows that somebody was measured on, with every candidate's cell."""
+def joint_lines(
+    all_results: Sequence[PairResults],
+) -> tuple[list[tuple[Row, list[Cell | None]]], list[str]]:
+    """The main rows that somebody was measured on, every candidate's cell, and the footnotes."""
     keys = dict.fromkeys(r.key for one in all_results for r in main_rows(one))
-    out = []
+    out, stands = [], []
     for key in keys:
         rows = [find(one, key) for one in all_results]
         if all(r is None or r.status != "measured" for r in rows):
             continue
-        _, tied = best_and_tied(rows)
+        stand = standing(rows)
         known = next(r for r in rows if r is not None and r.status == "measured")
-        cells = [None if r is None else Cell(r, id(r) in tied) for r in rows]
+        cells = [None if r is None else Cell(r, id(r) in stand.tied) for r in rows]
         out.append((known, cells))
-    return out
+        stands.append(stand)
+    return out, notes(all_results, stands)
 
 
 def joint_table(all_results: Sequence[PairResults]) -> Table:
-    """Several candidates side by side, for a terminal; † marks what is not separable."""
+    """Several candidates side by side, for a terminal."""
     from rich.table import Table
 
     first = all_results[0]
+    rows, footnotes = joint_lines(all_results)
+    names, shared = short_names([one.candidate for one in all_results])
     table = Table(
-        title=f"{first.config['env_id']} · {first.config['plan']}", title_justify="left",
+        title=f"{first.config['env_id']} · {first.config['plan']}{shared}", title_justify="left",
         box=None, pad_edge=False, header_style="bold", caption_justify="left",
-        caption=f"† not separable from the best of its line; {first.note}",
+        caption="; ".join([*footnotes, first.note]),
     )  # fmt: skip
     table.add_column("metric")
     table.add_column("source")
-    for one in all_results:
-        table.add_column(one.candidate, justify="right")
+    for name in names:
+        table.add_column(name, justify="right")
     table.add_column("pixel floor", justify="right")
-    for row, cells in joint_lines(all_results):
+    for row, cells in rows:
         texts = [
             "–"
             if cell is None or cell.row.status != "measured"
@@ -256,25 +262,36 @@ def render_joint(
     first = all_results[0]
     player = player_of(first)
     tints = plots.tints(len(all_results))
+    names, shared = short_names([one.candidate for one in all_results])
+    cases = [one.cases[0] for one in all_results]
     strips = [
-        (one.candidate, _Strip(one.cases[0], plots.strip(one.cases[0], root)))
-        for one, root in zip(all_results, roots, strict=True)
+        (name, _Strip(case, plots.strip(case, root)))
+        for name, case, root in zip(names, cases, roots, strict=True)
     ]
+    rows, footnotes = joint_lines(all_results)
     known = any(r.source == "oracle" for one in all_results for r in main_rows(one))
     return _page(
         "joint.html.j2",
         r=first,
         all=all_results,
         links=links,
+        names=names,
+        shared=shared,
         tints=tints,
         gists=[gist(one) for one in all_results],
-        bars=plots.bars_plot(all_results, tints),
-        paths=plots.joint_paths_plot(
-            [(one.candidate, one.cases[0]) for one in all_results], tints, player
+        bars=plots.bars_plot(all_results, names, tints),
+        paths=plots.joint_paths_plot(list(zip(names, cases, strict=True)), tints, player),
+        timeline=plots.timeline_plot(
+            cases[0],
+            [
+                (name, tint, case.candidate_events)
+                for name, tint, case in zip(names, tints, cases, strict=True)
+            ],
         ),
         strips=strips,
         times=[f.time for f in strips[0][1].strip],
-        joint=joint_lines(all_results),
+        joint=rows,
+        footnotes=footnotes,
         source_note="read from the simulator behind the candidate, where there is one"
         if known
         else "none: no candidate here has a simulator behind it",

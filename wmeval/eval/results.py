@@ -119,7 +119,9 @@ class CaseRecord(Card):
         scene_seed, generation: which.
         case_id: name of the case.
         model: the candidate's card.
+        fingerprint: of the candidate that was scored.
         reference_sha256: of the reference's states, contacts and actions.
+        reference_files: stands for the reference's files (sha256 of their SHA256SUMS).
         shape: the reference's trajectory shape ("none" where the scene has no chain).
         candidate_shape: the candidate's, by its own events; None where they are not known.
         times: of the shared frames [s].
@@ -137,7 +139,9 @@ class CaseRecord(Card):
     generation: int
     case_id: str
     model: dict[str, JsonValue]
+    fingerprint: str
     reference_sha256: str
+    reference_files: str
     shape: str
     candidate_shape: str | None
     times: tuple[float, ...]

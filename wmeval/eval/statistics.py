@@ -104,14 +104,19 @@ def welch(a: Sequence[float], b: Sequence[float]) -> float:
     """Two-sided p of Welch's unequal-variance t test; NaN below two values a side.
 
     Two constant samples have no variance to test against: p is 1 where they are equal, 0 otherwise.
+    Spreads and differences within rounding of the values count as none.
     """
     if min(len(a), len(b)) < 2:
         return float("nan")
-    if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return 1.0 if a[0] == b[0] else 0.0
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    rounding = 1e-12 * max(np.abs(x).max(), np.abs(y).max())
+    if max(np.ptp(x), np.ptp(y)) <= rounding:
+        return 1.0 if abs(x.mean() - y.mean()) <= rounding else 0.0
     from scipy import stats
 
-    return float(stats.ttest_ind(a, b, equal_var=False).pvalue)
+    # From moments: SciPy warns of a sample without spread even where the other has one.
+    left, right = ((v.mean(), v.std(ddof=1), len(v)) for v in (x, y))
+    return float(stats.ttest_ind_from_stats(*left, *right, equal_var=False).pvalue)
 
 
 def _mean_difference(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> Any:
@@ -125,7 +130,7 @@ def permutation(a: Sequence[float], b: Sequence[float], *, seed: int = 0) -> flo
     """
     if not len(a) or not len(b):
         return float("nan")
-    if len(a) + len(b) < 3:
+    if len(a) + len(b) < 3 or sorted(a) == sorted(b):
         return 1.0
     from scipy import stats
 
@@ -140,6 +145,15 @@ def permutation(a: Sequence[float], b: Sequence[float], *, seed: int = 0) -> flo
         random_state=np.random.default_rng(seed),
     )
     return float(result.pvalue)
+
+
+def can_separate(n_a: int, n_b: int, *, alpha: float = ALPHA) -> bool:
+    """Whether so many repetitions a side can ever be told apart.
+
+    The most extreme of all splits (permutation) and of all tables (Fisher) has the two-sided
+    p = 2 / C(n_a + n_b, n_a): with four a side it is 0.029, with three 0.1.
+    """
+    return min(n_a, n_b) >= 3 and 2 / math.comb(n_a + n_b, n_a) < alpha
 
 
 def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
@@ -216,8 +230,8 @@ def compare(a: Samples, b: Samples, *, alpha: float = ALPHA) -> Comparison:
     """Can two candidates be told apart by one metric?
 
     The unit of replication is the scene; with one shared scene it is the generation, as in the
-    paper's tables. Separable (ours) means: at least three units a side, an exact permutation test
-    below ``alpha``, the bootstrap interval of the difference over shared scenes not holding 0
+    paper's tables. Separable (ours) means: enough units (`can_separate`), an exact permutation
+    test below ``alpha``, the bootstrap interval of the difference over shared scenes not holding 0
     (where there are two or more), and every three-run subset in the same order (where defined).
     Only scenes measured for both enter.
     """
@@ -237,8 +251,8 @@ def compare(a: Samples, b: Samples, *, alpha: float = ALPHA) -> Comparison:
     reason = ""
     if not shared:
         reason = "no scene is measured for both"
-    elif min(len(left), len(right)) < 3:
-        reason = f"{min(len(left), len(right))} of 3 repetitions"
+    elif not can_separate(len(left), len(right), alpha=alpha):
+        reason = f"{min(len(left), len(right))} repetitions are too few to separate"
     elif not p_permutation < alpha:
         reason = f"permutation p = {p_permutation:.3g}"
     elif low <= 0 <= high:

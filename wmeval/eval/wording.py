@@ -72,7 +72,7 @@ def player_of(results: PairResults) -> str:
     return paths[0] if paths else ""
 
 
-_HEADLINES = ("fde", "dtw", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "csr", "icra")
+_HEADLINES = ("fde", "rmse", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "csr", "icra")
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,22 @@ def _first_break(results: PairResults) -> str:
                 if wrong:
                     return spoken(str(wrong))
     return ""
+
+
+def short_names(candidates: Sequence[str]) -> tuple[list[str], str]:
+    """Candidates without the options that all of them share, and those options in words.
+
+    "twin:fps=15", "twin:delay=0.2,fps=15" are "twin", "twin:delay=0.2" and " · all with fps=15".
+    """
+    parts = [(kind, rest.split(",")) for kind, _, rest in (c.partition(":") for c in candidates)]
+    shared = [x for x in parts[0][1] if "=" in x and all(x in rest for _, rest in parts)]
+    names = []
+    for kind, rest in parts:
+        own = ",".join(x for x in rest if x not in shared)
+        names.append(f"{kind}:{own}" if own else kind)
+    if len(candidates) < 2 or not shared or len(set(names)) < len(names):
+        return list(candidates), ""
+    return names, f" · all with {', '.join(shared)}"
 
 
 def spoken(name: str) -> str:

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
 
+WINDOW_S = 0.4
+"""Stretch of a track from pixels over which its velocity is fitted [s]."""
+
 
 def difference_velocity(positions: F8, times: F8) -> F8:
     """v^_t = (x^_t - x^_{t-1}) / (t_t - t_{t-1}), (T, D) [m/s]; row 0 has no predecessor: NaN.
@@ -31,6 +34,34 @@ def difference_velocity(positions: F8, times: F8) -> F8:
         raise ValueError("times must ascend strictly")
     out = np.full(x.shape, np.nan)
     out[1:] = np.diff(x, axis=0) / np.diff(t)[:, None]
+    return out
+
+
+def fitted_velocity(positions: F8, times: F8, *, window: float = WINDOW_S) -> F8:
+    """Slope of a line through the measured positions within +-window/2, (T, D) [m/s] (ours).
+
+    For positions from pixels. Their noise does not fall with the frame interval, so that
+    differences of neighbouring frames (`difference_velocity`) grow worse the more frames there are.
+    The slope is the median over all pairs of frames in the window (Theil and Sen), by component: a
+    few frames in which the tracker jumped do not count. The window reaches at least one frame to
+    either side, and is one-sided at the ends; NaN where the frame itself or all its neighbours are
+    not measured.
+
+    Args:
+        positions: (T, D) [m].
+        times: (T,) ascending [s].
+        window: [s].
+    """
+    x, t = np.asarray(positions, np.float64), np.asarray(times, np.float64)
+    out = np.full(x.shape, np.nan)
+    measured = np.isfinite(x).all(axis=1)
+    for k in np.flatnonzero(measured):
+        near = np.abs(t - t[k]) <= window / 2 * (1 + 1e-9)
+        near[max(k - 1, 0) : k + 2] = True
+        rows = np.flatnonzero(near & measured)
+        if len(rows) > 1:
+            first, second = (rows[i] for i in np.triu_indices(len(rows), 1))
+            out[k] = np.median((x[second] - x[first]) / (t[second] - t[first])[:, None], axis=0)
     return out
 
 

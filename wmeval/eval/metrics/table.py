@@ -92,7 +92,9 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "momentum_rmse", "Momentum RMSE", "mechanics", "kg m/s", 0, _INF, "lower",
-            "sqrt(mean_t |p^_t - p_t|^2), p = m v", "ours, of WMEval's p", "no velocity in both",
+            "sqrt(mean_t |p^_t - p_t|^2), p = m v; v as recorded, from pixels the median slope of "
+            "0.4 s of the track (ours)",
+            "ours, of WMEval's p", "no velocity in both",
             "carries a momentum {value} off (RMS)",
             mechanics.momentum,
         ),
