@@ -9,8 +9,8 @@ from wmeval.clock import CandidateClock
 from wmeval.envs.adapters import channels_of, make_adapter
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.candidates import CANDIDATES, parse_candidate
-from wmeval.envs.case import Case, refuse_evaluation
-from wmeval.envs.model import ModelError
+from wmeval.envs.case import Case, refuse_evaluation, resized_context
+from wmeval.envs.model import ModelError, ModelSpec
 from wmeval.envs.wrapper import drive, native_controls
 from wmeval.errors import UserError
 from wmeval.plan import ActionPlan
@@ -135,6 +135,25 @@ def test_a_case_has_a_stable_name_and_its_own_seeds():
         assert env.log.state.sha256() != judged  # the training scene of the same seed
         a.reset(env)
         assert env.log.state.sha256() == judged
+
+
+@pytest.mark.parametrize(("width", "height"), [(64, 32), (16, 32), (32, 16)])
+def test_a_stored_seed_frame_is_resized_with_its_intrinsics(width, height):
+    frame = np.repeat(np.arange(0, 128, 4, np.uint8)[None, :, None], 16, 0).repeat(3, 2)
+    spec = ModelSpec(name="m", width=width, height=height, context_length=2)
+    K = np.array([[20.0, 0, 16], [0, 20, 8], [0, 0, 1]])
+    context = resized_context(frame, K, plan(), spec, TA)
+    assert context.frames.shape == (2, height, width, 3)
+    assert context.K.tolist() == [
+        [20 * width / 32, 0, width / 2],
+        [0, 20 * height / 16, height / 2],
+        [0, 0, 1],
+    ]
+    ramp = context.frames[-1, height // 2, :, 0].astype(float)
+    centres = (np.arange(width) + 0.5) * 32 / width - 0.5
+    assert np.abs(ramp - 4 * centres)[2:-2].max() <= 1
+    if width == 32:
+        assert np.array_equal(context.frames[0], frame)
 
 
 def test_training_refuses_evaluation_seeds():

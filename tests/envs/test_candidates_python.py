@@ -259,8 +259,10 @@ def interpreter(path, text):
     return f",python={path}"
 
 
-def test_the_models_own_interpreter(write, tmp_path):
-    body = "class Odd(Plain):\n    spec = ModelSpec(name=os.environ['WHERE'])\n"
+def test_the_models_own_interpreter_with_all_its_threads(write, tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    name = "os.environ['WHERE'] + os.environ.get('OMP_NUM_THREADS', '')"
+    body = f"class Odd(Plain):\n    spec = ModelSpec(name={name})\n"
     other = interpreter(tmp_path / "py", f'WHERE=elsewhere exec "{sys.executable}" "$@"')
     assert write(body, other)(CASE).spec.name == "elsewhere"
 

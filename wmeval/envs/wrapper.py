@@ -43,7 +43,6 @@ class BlockFeeder:
         self.clock = clock
         self.control_period = control_period
         self.adapter = adapter
-        self._once = adapter.channels.pressed
         self._actions: dict[int, F8] = {}
         self._pressed: dict[int, NDArray[np.bool_]] = {}
         self._before: F8 = np.zeros(len(adapter.channels.names))
@@ -60,10 +59,10 @@ class BlockFeeder:
                 f"an action here has shape {self._before.shape} "
                 f"({', '.join(self.adapter.channels.names)}); got {action.shape}"
             )
-        starts = (action > 0.5) & ~(self._before > 0.5) & self._once
+        starts = (action > 0.5) & ~(self._before > 0.5)  # of one-shot channels; the adapter knows
         if starts.any():
             b = self.clock.block_of_instant(self.count * self.control_period)
-            self._pressed[b] = self._pressed.get(b, np.zeros_like(self._once)) | starts
+            self._pressed[b] = self._pressed.get(b, False) | starts
         self._actions[self.count] = self._before = action
         self.count += 1
         ready = self.clock.blocks_sent(self.count, self.control_period)
