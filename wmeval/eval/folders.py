@@ -18,10 +18,18 @@ from pydantic import ValidationError
 from wmeval.datasets.checksums import NAME, check_checksums, sha256_of, write_checksums
 from wmeval.errors import UserError
 from wmeval.eval.results import CaseRecord, PairConfig, dumps
+from wmeval.jobs.atomic import FolderKind, write_text
 
 REFERENCE = "reference"
 ORDER = "candidates.json"
 """Names of a joint run's folders, in the order in which the candidates were given."""
+PAIR_FOLDER = FolderKind(
+    files=(
+        r"config\.yaml|results\.json|report\.html"
+        r"|cases/[^/]+/(reference|g\d+)/(SHA256SUMS|[^/]+\.(json|h5|mp4))"
+    ),
+    marks={r"config\.yaml": "\ncandidate: "},
+)
 _GROWS = ("scene_seeds", "generations")
 
 
@@ -48,10 +56,9 @@ def settle(out: Path, job: PairConfig, *, overwrite: bool) -> None:
     Raises:
         UserError: it holds something else, or a comparison of other settings.
     """
-    from wmeval.jobs.atomic import write_text
-
     path = out / "config.yaml"
     if overwrite and path.exists():
+        PAIR_FOLDER.refuse_others(out)
         shutil.rmtree(out)
     if path.exists():
         try:
@@ -84,8 +91,6 @@ def seal_reference(folder: Path) -> str:
 
 def seal_case(folder: Path, record: CaseRecord) -> None:
     """Write a generation's record and close its folder: now it is finished."""
-    from wmeval.jobs.atomic import write_text
-
     write_text(folder / "case.json", dumps(record))
     write_checksums(folder)
 
@@ -119,8 +124,6 @@ def finished(folder: Path, fingerprint: str) -> CaseRecord | str:
 
 def write_order(out: Path, folders: Sequence[Path]) -> None:
     """Keep the order of a joint run's candidates."""
-    from wmeval.jobs.atomic import write_text
-
     write_text(out / ORDER, json.dumps([f.name for f in folders], indent=1) + "\n")
 
 
