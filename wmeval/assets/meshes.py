@@ -100,6 +100,8 @@ def box(half: tuple[float, float, float], bevel: float = 0.0, steps: int = 2) ->
     """
     h = np.array(half, np.float64)
     b = min(bevel, 0.999 * float(h.min()))
+    if b < 1e-5 * float(h.max()):
+        b = 0.0  # float32 vertices could not tell its strips apart
     if b > 0:
         turn = np.tan(np.linspace(0, np.pi / 4, steps + 1))
         slope = np.concatenate([-turn[::-1], turn])

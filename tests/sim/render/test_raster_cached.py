@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from raster_scene import HEIGHT, MESHES, WIDTH, make_scene, moved
 
-from wmeval.sim.render import dirty, gl, make_renderer
+from wmeval.sim.render import gl, make_renderer
+from wmeval.sim.render.raster import RasterRenderer
 
 pytestmark = pytest.mark.gl
 SCENE = make_scene()
@@ -60,10 +61,14 @@ def script():
 
 def test_cached_pictures_are_bit_identical(monkeypatch):
     partial = []
-    original = dirty.covers_most
-    monkeypatch.setattr(
-        dirty, "covers_most", lambda r, v: partial.append(not original(r, v)) or original(r, v)
-    )
+    original = RasterRenderer._changed
+
+    def watched(self, before, now, **kind):
+        rects = original(self, before, now, **kind)
+        partial.append(bool(rects) and rects[0] != (0, 0, now.camera.width, now.camera.height))
+        return rects
+
+    monkeypatch.setattr(RasterRenderer, "_changed", watched)
     cached = make_renderer("raster", SCENE, MESHES, cached=True)
     plain = make_renderer("raster", SCENE, MESHES, cached=False)
     for state, width, height, layers in script():
@@ -90,6 +95,29 @@ def test_random_motions_are_bit_identical():
             active[body] = rng.random() < 0.85
         state = replace(state, position=position, quaternion_wxyz=turn, active=active)
         equal(cached.draw(state, WIDTH, HEIGHT, LAYERS), plain.draw(state, WIDTH, HEIGHT, LAYERS))
+    cached.close()
+    plain.close()
+
+
+def test_low_suns_and_bodies_beside_the_camera_are_bit_identical():
+    rng = np.random.default_rng(1)
+    cached = make_renderer("raster", SCENE, MESHES, cached=True)
+    plain = make_renderer("raster", SCENE, MESHES, cached=False)
+    for trial in range(8):
+        sun = np.array([*rng.normal(0, 0.5, 2), -rng.uniform(0.1, 1)])
+        state = moved(SCENE, 0, camera=trial % 2)
+        state = replace(state, sun_direction=sun / np.linalg.norm(sun))
+        eye = state.T_world_camera[:3, 3]
+        for _ in range(6):
+            position, turn = state.position.copy(), state.quaternion_wxyz.copy()
+            for body in rng.choice(np.arange(1, 10), rng.integers(1, 3), replace=False):
+                position[body] += rng.normal(0, (0.02, 0.2, 1.5)[rng.integers(3)], 3)
+                if rng.random() < 0.2:
+                    position[body] = eye + rng.normal(0, 1.5, 3)
+                turn[body] = rng.normal(size=4)
+                turn[body] /= np.linalg.norm(turn[body])
+            state = replace(state, position=position, quaternion_wxyz=turn)
+            equal(cached.draw(state, 400, 240, LAYERS), plain.draw(state, 400, 240, LAYERS))
     cached.close()
     plain.close()
 

@@ -20,6 +20,7 @@ Rect = tuple[int, int, int, int]
 MARGIN_PX = 2
 PARTS = 8
 """Of a cell's side, in which outlines are drawn to find the cells they touch."""
+_FAR = 30_000.0  # beyond, what is drawn would no longer be exact
 _ROUNDING = np.ones((5, 5), np.uint8)
 
 
@@ -82,7 +83,7 @@ class Grid:
     def cover(self, view: View, *hulls: F8) -> Mask:
         """Cells that the convex hulls of points may reach into.
 
-        What lies behind the camera reaches into none, what passes it into all.
+        What lies behind the camera reaches into none, what passes it (or nearly so) into all.
 
         Args:
             view: of the picture.
@@ -93,7 +94,6 @@ class Grid:
         rows, columns = self.shape
         fine = np.zeros((rows * PARTS, columns * PARTS), np.uint8)
         size = np.array([self.width, self.height]) * (PARTS / self.size)
-        limit = 4.0 * PARTS * max(rows, columns)
         for points in hulls:
             local = (points - view.eye) @ view.axes.T
             behind = local[..., 2] < view.near
@@ -102,7 +102,9 @@ class Grid:
                 return np.ones(self.shape, bool)
             local = local[front]
             at = (local[..., :2] / local[..., 2:] / np.array(view.tangents) + 1) / 2 * size - 0.5
-            for hull in np.rint(np.clip(at, -limit, limit) * 16).astype(np.int32):
+            if len(at) and np.abs(at).max() > _FAR:
+                return np.ones(self.shape, bool)
+            for hull in np.rint(at * 16).astype(np.int32):
                 cv2.fillConvexPoly(fine, cv2.convexHull(hull), (255,), shift=4)
         # What is drawn in these finer parts is right to two of them.
         cv2.dilate(fine, _ROUNDING, dst=fine)

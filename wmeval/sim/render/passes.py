@@ -479,7 +479,7 @@ class Passes:
         casts = np.zeros(len(poses), bool)
         casts[chosen] = True
         steady = casts & (poses == before).all(axis=1) if before is not None else casts & False
-        key = instant.sun.rows.tobytes()
+        key = instant.sun.rows.tobytes() + instant.anchor.tobytes()
         if not keep or steady.sum() < 8:
             self._still_key = b""
             self.draw_shadow(self.shadow, chosen, False)
