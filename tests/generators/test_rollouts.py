@@ -144,20 +144,23 @@ def lose(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("damage", [flip, lose])
 @pytest.mark.parametrize(
-    ("backend", "name", "again"),
+    ("backend", "name", "damage", "again"),
     [
-        ("hdf5", "episodes/000001.h5", (1,)),
-        ("zarr", "episodes/000001.zarr/manifest.json", (1,)),
-        ("zarr", "episodes/000001.zarr/zarr.json", (1,)),
-        ("zarr", "episodes/000001.zarr/step/action/c.0.0", (1,)),
-        ("hdf5", "rows/000001.json", (1,)),
-        ("hdf5", "manifest.json", ()),
-        ("hdf5", "set.json", ()),
+        ("hdf5", "episodes/000001.h5", flip, (1,)),
+        ("hdf5", "episodes/000001.h5", lose, (1,)),
+        ("hdf5", "rows/000001.json", flip, (1,)),
+        ("hdf5", "rows/000001.json", lose, (1,)),
+        ("hdf5", "manifest.json", flip, ()),
+        ("hdf5", "manifest.json", lose, ()),
+        ("hdf5", "set.json", flip, ()),
+        ("hdf5", "set.json", lose, ()),
+        ("zarr", "episodes/000001.zarr/manifest.json", flip, (1,)),
+        ("zarr", "episodes/000001.zarr/zarr.json", lose, (1,)),
+        ("zarr", "episodes/000001.zarr/step/action/c.0.0", flip, (1,)),
     ],
 )
-def test_a_run_on_a_damaged_set_mends_it(tmp_path, damage, backend, name, again):
+def test_a_run_on_a_damaged_set_mends_it(tmp_path, backend, name, damage, again):
     make = partial(BARE, "random", 2, tmp_path / "set", backend=backend, max_steps=2)
     make()
     expected = digests(tmp_path / "set")
