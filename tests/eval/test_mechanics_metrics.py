@@ -65,9 +65,15 @@ def test_two_significant_digits(value, rounded):
 
 
 def test_exact_match_counts_equal_roundings_only():
-    score = exact_match([quantity(1.26, 1.32), quantity(1.26, 1.36), quantity(0, 0)])
+    score = exact_match([quantity(1.26, 1.32), quantity(1.26, 1.36), quantity(1.3, 1.26)])
     assert score.value == pytest.approx(100 * 2 / 3)
     assert score.n == 3
+
+
+def test_bodies_at_rest_do_not_decide_the_exact_matches():
+    resting = [quantity(0.0, 0.0), quantity(0.0, 0.01, floor=0.05), quantity(0.02, 0.0, floor=0.05)]
+    score = exact_match([quantity(1.0, 2.0), *resting])
+    assert (score.value, score.n, score.below_floor) == (0.0, 1, 3)
 
 
 def test_error_rate_is_the_mean_and_robust_error_the_median():

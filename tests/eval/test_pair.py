@@ -15,7 +15,7 @@ from wmeval.clock import CandidateClock
 from wmeval.datasets.validate import validate
 from wmeval.datasets.video import read_mp4, write_mp4
 from wmeval.errors import UserError
-from wmeval.eval import pair
+from wmeval.eval import pair, plots
 from wmeval.eval.folders import results_files
 from wmeval.eval.metrics import METRICS, NEEDS_WEIGHTS
 from wmeval.eval.pair import PairConfig, run_pair, run_pairs
@@ -427,7 +427,7 @@ def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
     page = Page(text)
     assert sorted(page.metrics) == sorted(r.metric for r in wrong.rows)
     assert set(page.metrics) == {*METRICS, *NEEDS_WEIGHTS}
-    assert len(page.images) == 2 * 7 + 2
+    assert len(page.images) == 2 * 6 + 2
     assert all(src.startswith("data:image/") for src in page.images)
     assert "http://" not in text
     assert "https://" not in text
@@ -436,6 +436,22 @@ def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
     for headline in headlines(wrong):
         for sentence, _, _ in headline.sentences:
             assert sentence in words
+
+
+def test_film_strips_are_cut_to_where_something_happens():
+    rng = np.random.default_rng(0)
+    clip = np.repeat(rng.integers(90, 110, (1, 100, 200, 3), np.uint8), 9, axis=0)
+    clip[4, 40:60, 120:150] = 255
+    clip[8, 50:70, 100:130] = 255
+    rows, cols = plots._action(clip)
+    assert rows.start in range(25, 32)
+    assert rows.stop in range(78, 86)
+    assert cols.start in range(85, 92)
+    assert cols.stop in range(158, 165)
+    still = np.repeat(clip[:1], 9, axis=0)
+    assert plots._action(still) == (slice(None), slice(None))
+    clip[8] = 255  # the camera moved
+    assert clip[0][plots._action(clip)].shape == (100, 200, 3)
 
 
 def test_several_candidates_share_references_and_a_page(tmp_path):
@@ -508,6 +524,14 @@ def test_results_on_other_references_do_not_share_a_table(twin, frozen):
         latex([twin, other])
     with pytest.raises(UserError, match="at least one"):
         latex([])
+
+
+def test_results_measured_otherwise_do_not_share_a_table(twin, frozen):
+    other = frozen.model_copy(update={"config": {**frozen.config, "crf": 40}})
+    with pytest.raises(UserError, match="crf 40"):
+        latex([twin, other])
+    with pytest.raises(UserError, match="one version"):
+        latex([twin, frozen.model_copy(update={"wmeval": "0.0.1"})])
 
 
 def test_foreign_and_damaged_results_are_refused(tmp_path, twin):

@@ -82,10 +82,13 @@ def _row(key: tuple[str, str, str], cases: Sequence[CaseRecord]) -> Row:
     value, std, interval = summary.mean, summary.std, (summary.low, summary.high)
     p_reference = None
     if aggregate == "proportion" and values:
-        right, n = sum(v > 50 for v in values), len(values)
-        low, high = statistics.clopper_pearson(right, n)
-        value, std, interval = 100.0 * right / n, math.nan, (100 * low, 100 * high)
-        # One reference per scene: the candidate's generations do not multiply it.
+        # The scene is the unit: generations of one scene are no independent evidence. It counts as
+        # preserved when all its generations are (ours).
+        per_scene = statistics.measured(samples)
+        right, n = sum(all(v > 50 for v in vs) for vs in per_scene.values()), len(per_scene)
+        if len(values) == n:
+            low, high = statistics.clopper_pearson(right, n)
+            std, interval = math.nan, (100 * low, 100 * high)
         own = {c.scene_seed: x.value for c in cases for x in c.identity if x.metric == metric}
         p_reference = statistics.fisher(right, n, sum(v == 100 for v in own.values()), len(own))
     elif aggregate == "max" and values:
@@ -130,7 +133,10 @@ def _check(cases: Sequence[CaseRecord], name: str, metric: str, subject: str) ->
         for x in getattr(c, name)
         if (x.metric, x.subject) == (metric, subject) and x.value is not None
     ]
-    return float(np.mean(values)) if values else None
+    if not values:
+        return None
+    card = METRICS.get(metric)
+    return max(values) if card and card.aggregate == "max" else float(np.mean(values))
 
 
 def _floor(

@@ -13,6 +13,9 @@ from wmeval.eval.metrics.table import METRICS
 from wmeval.eval.results import PairResults, Row
 from wmeval.eval.wording import main_rows, number
 
+SETTINGS = ("view", "grid", "tolerance", "crf", "classical")
+"""Settings that change what a number means; one table holds one value of each."""
+
 
 def latex(results: Sequence[PairResults]) -> str:
     """A booktabs table of one or several candidates on the SAME references.
@@ -22,7 +25,7 @@ def latex(results: Sequence[PairResults]) -> str:
     equally good. With too few repetitions to tell anything apart, one footnote says so instead.
 
     Raises:
-        UserError: nothing to show, or results on different references.
+        UserError: nothing to show, or results on different references or by other settings.
     """
     if not results:
         raise UserError("a table needs at least one results.json")
@@ -33,6 +36,18 @@ def latex(results: Sequence[PairResults]) -> str:
                 f"{other.candidate!r} was compared with other references than {first.candidate!r} "
                 f"({other.suite_sha256[:12]} and {first.suite_sha256[:12]}): one table holds one "
                 "set; run both on the same plan and scene seeds"
+            )
+        for name in SETTINGS:
+            ours, theirs = first.config.get(name), other.config.get(name)
+            if ours != theirs:
+                raise UserError(
+                    f"{other.candidate!r} was measured with {name} {theirs!r}, "
+                    f"{first.candidate!r} with {ours!r}: one table holds one way of measuring"
+                )
+        if other.wmeval != first.wmeval:
+            raise UserError(
+                f"{other.candidate!r} was measured by wmeval {other.wmeval}, {first.candidate!r} "
+                f"by {first.wmeval}: run both with one version"
             )
     keys = dict.fromkeys(r.key for one in results for r in main_rows(one) if r.status == "measured")
     lines = [
@@ -146,13 +161,14 @@ def repetitions(row: Row) -> int:
 def separable(a: Row, b: Row) -> bool:
     """Whether two candidates are told apart by one line of the table.
 
-    Proportions by Fisher's exact test over all cases, everything else by `statistics.compare`.
+    Proportions by Fisher's exact test over scenes (one is kept when all its generations are),
+    everything else by `statistics.compare`.
     """
     left, right = _samples(a), _samples(b)
     if METRICS[a.metric].aggregate == "proportion":
         counts = [
-            (sum(v > 50 for v in values), len(values))
-            for values in ([v for vs in s.values() for v in vs] for s in (left, right))
+            (sum(all(v > 50 for v in vs) for vs in scenes.values()), len(scenes))
+            for scenes in (statistics.measured(left), statistics.measured(right))
         ]
         return statistics.fisher(*counts[0], *counts[1]) < statistics.ALPHA
     return statistics.compare(left, right).separable

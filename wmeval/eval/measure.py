@@ -25,7 +25,7 @@ from wmeval.scene import Scene
 F8 = NDArray[np.float64]
 
 LEAST_COVERAGE = 0.5
-"""Share of the frames in which a body must be measured before its path is scored."""
+"""Share of the frames (of the moving pixels) that must be measured before a path (flow) counts."""
 LEAST_SPEED_MPS = 0.05
 """Speed below which a reference's momentum and energy are under the floor of ErrorRate."""
 
@@ -394,6 +394,13 @@ def _flows(truth: Truth, estimate: Estimate) -> list[Measurement]:
     out = []
     for name in _FLOWS:
         score: flow.FlowScore = METRICS[name].function(estimate.flows, truth.flows)
+        if score.pairs and score.coverage < LEAST_COVERAGE:
+            reason = (
+                f"flow is known on {100 * score.coverage:.0f} % of the moving pixels, "
+                f"needs {100 * LEAST_COVERAGE:.0f} %"
+            )
+            out += _absent((name,), "picture", estimate.source, reason, score.coverage)
+            continue
         out.append(
             _number(
                 name, "picture", estimate.source, score.value, n=score.pairs,

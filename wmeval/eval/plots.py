@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REFERENCE_COLOUR, CANDIDATE_COLOUR, FLOOR_COLOUR = "#2f5d8a", "#d9702b", "#9aa4af"
-STRIP_FRAMES = 7
+STRIP_FRAMES = 6
+CHANGED_LEVELS = 24
+"""Levels of smoothed grey by which a film strip's pixel changed."""
 
 
 def _png(figure: Figure) -> str:
@@ -323,34 +325,30 @@ def strip(case: CaseRecord, root: Path, *, frames: int = STRIP_FRAMES) -> tuple[
     )
 
 
-def _action(clip: NDArray[np.uint8] | None, *, least: float = 0.5) -> tuple[slice, slice]:
+def _action(clip: NDArray[np.uint8] | None) -> tuple[slice, slice]:
     """The part (rows, columns) of a reference's pictures in which anything ever changes.
 
-    The clip's own proportions, a margin around, and at least ``least`` of its height. A moving
-    camera changes everything: then it is the whole picture.
+    With a margin of 5 % of the width around it, at least a third of each side. A moving camera
+    changes everything: then it is the whole picture.
     """
     import cv2
 
     if clip is None:
         return slice(None), slice(None)
-    height, width = clip.shape[1:3]
+    margin = round(0.05 * clip.shape[2])
     grey = [cv2.blur(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), (5, 5)).astype(int) for f in clip[::4]]
-    changed = np.any([np.abs(g - grey[0]) > 24 for g in grey], axis=0)
-    if not changed.any():
-        return slice(None), slice(None)
-    rows, cols = (np.flatnonzero(changed.any(axis=axis)) for axis in (1, 0))
-    share = max(
-        (rows[-1] - rows[0]) / height + 0.1, (cols[-1] - cols[0]) / width + 0.1, least
-    )  # fmt: skip
-    share = min(share, 1.0)
+    changed = np.any([np.abs(g - grey[0]) > CHANGED_LEVELS for g in grey], axis=0)
 
-    def window(found: NDArray[np.intp], side: int) -> slice:
-        length = round(share * side)
-        first = round((found[0] + found[-1] + 1 - length) / 2)
-        first = min(max(first, 0), side - length)
-        return slice(first, first + length)
+    def window(found: NDArray[np.bool_]) -> slice:
+        side, where = len(found), np.flatnonzero(found)
+        if not len(where):
+            return slice(None)
+        middle, length = where[0] + where[-1] + 1, where[-1] + 1 - where[0] + 2 * margin
+        length = min(max(length, side // 3), side)
+        first = min(max((middle - length) // 2, 0), side - length)
+        return slice(int(first), int(first + length))
 
-    return window(rows, height), window(cols, width)
+    return window(changed.any(axis=1)), window(changed.any(axis=0))
 
 
 def _small(picture: NDArray[np.uint8], width: int = 320) -> NDArray[np.uint8]:

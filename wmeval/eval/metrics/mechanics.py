@@ -125,13 +125,19 @@ def exact_match(quantities: Sequence[Quantity]) -> Score:
 
     WMEval, appendix Kinematics and Mechanics (ExactMatch). Unit %, range [0, 100], higher is
     better.
-    A value that could not be measured is left out and counted in ``unmeasured`` (ours): a mismatch
-    would put a failure of measurement down to the candidate. No floor applies: zero equals zero.
+    Quantities below their floor are left out and counted, as in `error_rate`: bodies at rest would
+    else decide the share. A value that could not be measured is left out and counted in
+    ``unmeasured`` (ours): a mismatch would put a failure of measurement down to the candidate.
     """
-    measured = [q for q in quantities if math.isfinite(q.candidate)]
+    counted = [q for q in quantities if not _below(q)]
+    measured = [q for q in counted if math.isfinite(q.candidate)]
     hits = [two_digits(q.candidate) == two_digits(q.reference) for q in measured]
     value = 100.0 * sum(hits) / len(hits) if hits else float("nan")
-    return Score(value, len(hits), 0, len(quantities) - len(measured))
+    return Score(value, len(hits), len(quantities) - len(counted), len(counted) - len(measured))
+
+
+def _below(q: Quantity) -> bool:
+    return abs(q.reference) < q.floor or q.reference == 0.0
 
 
 def relative_errors(quantities: Sequence[Quantity]) -> tuple[list[float], int, int]:
@@ -139,7 +145,7 @@ def relative_errors(quantities: Sequence[Quantity]) -> tuple[list[float], int, i
     errors: list[float] = []
     below = unmeasured = 0
     for q in quantities:
-        if abs(q.reference) < q.floor or q.reference == 0.0:
+        if _below(q):
             below += 1
         elif not math.isfinite(q.candidate):
             unmeasured += 1
