@@ -152,10 +152,9 @@ def _tex_cells(rows: Sequence[Row | None], stand: Standing) -> list[str]:
 
 
 def repetitions(row: Row) -> int:
-    """Units of replication: cases of a proportion; else scenes, or generations of the only one."""
-    if METRICS[row.metric].aggregate == "proportion" or row.scenes == 1:
-        return row.generations
-    return row.scenes
+    """Units of replication: scenes; or the generations of the only one, but for a proportion."""
+    only = row.scenes == 1 and METRICS[row.metric].aggregate != "proportion"
+    return row.generations if only else row.scenes
 
 
 def separable(a: Row, b: Row) -> bool:
