@@ -22,6 +22,7 @@ def test_cached_pictures_of_every_scene_are_bit_identical(name):
     plain = make_renderer("raster", spec.scene, spec.meshes, cached=False)
     names = [camera.name for camera in spec.scene.cameras]
     space = env.action_space
+    space.seed(5)
     for step in range(100):
         action = 0.2 * space.sample() + np.array([0.1, 0.7]) * space.high
         env.step(np.clip(action, space.low, space.high).astype(np.float32))

@@ -227,24 +227,27 @@ def _finished(task: Task, seed: int, generation: int) -> CaseRecord | str:
 
 
 def _run(tasks: Sequence[Task], seeds: Sequence[int], workers: int, tell: Progress) -> None:
-    from wmeval.jobs.executors import LocalExecutor
+    from wmeval.jobs.executors import LocalExecutor, Outcome
 
     if not workers:
         for seed in seeds:
             run_seed(tasks, seed, tell)
         return
     with _relayed(tell) as journal:
+
+        def ended(k: int, outcome: Outcome[None]) -> None:
+            how = f"done in {outcome.seconds:.0f} s" if outcome.ok else "failed"
+            # Through the journal, so that it stands after what the worker said.
+            with open(journal, "a", encoding="utf-8") as stream:
+                print(f"seed {seeds[k]}: {how}", file=stream)
+
         outcomes = LocalExecutor(workers=workers).map(
-            partial(_run_unit, tasks, journal),
-            seeds,
-            on_outcome=lambda k, o: tell(
-                f"seed {seeds[k]}: done in {o.seconds:.0f} s" if o.ok else
-                f"seed {seeds[k]}: failed"
-            ),
-        )  # fmt: skip
-    failed = [o.error for o in outcomes if not o.ok]
-    if failed:
-        raise UserError(str(failed[0]))
+            partial(_run_unit, tasks, journal), seeds, on_outcome=ended
+        )
+    failed = next((o for o in outcomes if not o.ok), None)
+    if failed is not None:
+        # A worker that died is no fault of the input.
+        raise failed.fault or RuntimeError(f"{failed.error}\n{failed.details}")
 
 
 @contextmanager
