@@ -111,6 +111,9 @@ _SIZED = {"width": "--size WIDTHxHEIGHT", "height": "--size WIDTHxHEIGHT"}
 EnvId = Annotated[str, typer.Argument(help="Environment, e.g. WMEval/BeamDomino-v0.")]
 Plan = Annotated[str, typer.Option("--plan", help="Name of a plan card; see `wmeval list plans`.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder to write; complete or absent.")]
+SceneSeeds = Annotated[
+    str, typer.Option("--scene-seeds", help="Seeds of references: FIRST:END or a list.")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Scene seed.")]
 Size = Annotated[str, typer.Option("--size", help="Picture size, WIDTHxHEIGHT.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Row of `wmeval list engines`.")]
@@ -358,9 +361,7 @@ def pair(
     ],
     plan: Plan,
     out: Out,
-    scene_seeds: Annotated[
-        str, typer.Option("--scene-seeds", help="Seeds of references: FIRST:END or a list.")
-    ] = "0:5",
+    scene_seeds: SceneSeeds = "0:5",
     generations: Annotated[
         int, typer.Option(min=1, max=1000, help="Draws of the candidate per case.")
     ] = 1,
@@ -468,9 +469,7 @@ def suite_build(
     env: Annotated[str, typer.Option("--env", help="Environment.")],
     plan: Annotated[list[str], typer.Option("--plan", help="Plan cards; repeatable.")],
     out: Out,
-    scene_seeds: Annotated[
-        str, typer.Option("--scene-seeds", help="Seeds of references: FIRST:END or a list.")
-    ] = "0:5",
+    scene_seeds: SceneSeeds = "0:5",
     fps: Annotated[
         list[str] | None, typer.Option("--fps", help="Rates of cached frames; repeatable.")
     ] = None,
