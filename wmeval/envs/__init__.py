@@ -29,10 +29,14 @@ class EnvironmentRow:
         control_period: default time that one action holds [s].
         max_steps: default step limit, in actions.
         size: default picture (width, height) [px].
-        channels: components of the action, in order.
+        channels: components of the action, in order: continuous ones, then ``branches``.
         observation: length of the flat observation.
         termination: what ends an episode physically.
         summary: one line for tables.
+        branches: components of the action that are 0 or 1.
+        engines: rows of `wmeval.sim.engines.ENGINES` that run it; the first is the default.
+        image: picture (width, height) [px] that it observes beside the flat vector, or None.
+        view: its paper camera, the first of its scene and the default of everything that looks.
     """
 
     id: str
@@ -46,6 +50,10 @@ class EnvironmentRow:
     observation: int
     termination: str
     summary: str
+    branches: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ("bullet",)
+    image: tuple[int, int] | None = None
+    view: str = "follow"
 
 
 _LEFT = "the player's centre lies below z = -2 m"

@@ -22,6 +22,7 @@ from pydantic import JsonValue, ValidationError
 
 from wmeval.clock import SceneClock, exact
 from wmeval.envs import EnvironmentRow, environment_row
+from wmeval.envs.actions import ActionForm, ActionMode
 from wmeval.envs.pictures import Pictures
 from wmeval.errors import UserError, first_problem
 from wmeval.layers import DERIVED, RENDERED, layers_of
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from wmeval.sim.world import World
 
 Observation = NDArray[np.float32]
+"""The flat vector (D,)."""
+ObservationMode = Literal["full", "vector"]
 InfoLevel = Literal["none", "state", "full"]
 Perturb: TypeAlias = "Perturbation | str | Mapping[str, float] | None"
 Time = str | int | float | Fraction
@@ -55,7 +58,7 @@ FLOOR_LEFT_Z = -2.0
 """A player whose centre lies below this height [m] has left the floor."""
 
 _COMMON_OPTIONS = {
-    "view": "camera of `render` and the default of `draw`: follow, static, top or custom",
+    "view": "camera of `render` and the default of `draw`; default: the scene's first camera",
     "camera": "a still camera of your own, {position, target, fov_y_deg}; its view is custom",
     "seed_space": "training (default) or evaluation: two families of scenes for the same seeds",
 }
@@ -64,7 +67,7 @@ _COMMON_OPTIONS = {
 class EnvOptions(TypedDict, total=False):
     """Constructor arguments that all environments share; see `WorldEnv`."""
 
-    engine: str
+    engine: str | None
     dt: Time | None
     control_period: Time | None
     max_steps: int | None
@@ -76,6 +79,12 @@ class EnvOptions(TypedDict, total=False):
     branching: bool
     perturb: Perturb
     renderer: str
+    action_mode: ActionMode
+    observation_mode: ObservationMode
+
+
+_EPISODE = ("seed", "options", "view", "vector", "_spec", "_log", "_probe", "_over", "_player")
+"""Attributes that a fork shares with its episode."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +117,11 @@ class Snapshot(Card):
     actions: tuple[tuple[float, ...], ...]
 
 
-class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
+class WorldEnv(gym.Env[Any, Any]):
     """A reference world as a Gymnasium environment.
 
     Args:
-        engine: row of `wmeval.sim.engines.ENGINES`.
+        engine: one of the row's engines; default: its first.
         dt: substep [s], exact ("1/480"); default: the scene's row.
         control_period: time that one action holds [s]; a whole multiple of ``dt``.
         max_steps: actions until truncation; default: the scene's, scaled to the control period.
@@ -126,6 +135,10 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         branching: physics lives in a worker that can fork: `branch` takes milliseconds.
         perturb: a wrong world ("gravity=0.8,delay=0.1", or a mapping); None is the reference.
         renderer: row of `wmeval.sim.render.RENDERERS`.
+        action_mode: where the scene has branches: "hybrid" makes the action space
+            Dict(continuous=Box, discrete=MultiBinary), "flat" one Box. `step` takes both forms.
+        observation_mode: where the scene observes pictures: "full" makes the observation
+            Dict(vector=Box, image=Box), "vector" the flat vector alone, which needs no renderer.
 
     Raises:
         UserError: an unknown engine, renderer, reward or info level, or a clock that does not
@@ -139,15 +152,20 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
     """Reset options beside the common ones: name to meaning."""
     REWARDS: ClassVar[Mapping[str, str]] = {}
     """Task rewards: name to meaning."""
-    PLAYER: ClassVar[str]
-    """Name of the body that the agent drives."""
+    PLAYER: ClassVar[str | None] = None
+    """Name of the body that the agent drives; None where there is none."""
+    one_shot_channels: ClassVar[tuple[str, ...]] = ()
+    """Channels that are pressed, not held: a rise above 1/2 is one press (a jump, a shot)."""
+    camera_twist: ClassVar[NDArray[np.float64] | None] = None
+    """(6, A) camera velocity (v [m/s], w [rad/s], OpenCV camera frame) per unit of each channel,
+    for scenes whose actions move the camera."""
     _MEMORY: ClassVar[tuple[str, ...]] = ()
     """Attributes that carry an episode's history; a fork copies them."""
 
     def __init__(
         self,
         *,
-        engine: str = "bullet",
+        engine: str | None = None,
         dt: Time | None = None,
         control_period: Time | None = None,
         max_steps: int | None = None,
@@ -159,16 +177,21 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         branching: bool = False,
         perturb: Perturb = None,
         renderer: str = "raster",
+        action_mode: ActionMode = "hybrid",
+        observation_mode: ObservationMode = "full",
     ) -> None:
         row = self.row
+        engine = row.engines[0] if engine is None else engine
         self.clock = _clock(row, dt, control_period)
         _known("info_level", info_level, get_args(InfoLevel))
-        _known("engine", engine, _engines())
+        _known("engine", engine, row.engines, where=row.id)
         _known("renderer", renderer, _renderers())
         if reward is not None:
             _known("reward", reward, tuple(self.REWARDS), where=row.id)
         if render_mode is not None:
             _known("render_mode", render_mode, tuple(self.metadata["render_modes"]))
+        _known("action_mode", action_mode, get_args(ActionMode))
+        _known("observation_mode", observation_mode, get_args(ObservationMode))
         period = self.clock.control_period
         if max_steps is None:
             max_steps = -int(-(row.max_steps * row.control_period) // period)
@@ -189,13 +212,24 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.perturb = _perturbation(perturb)
         self.channels = row.channels
         self.metadata = {**type(self).metadata, "render_fps": float(1 / period)}
-        self.action_space = gym.spaces.Box(-1.0, 1.0, (len(row.channels),), np.float32)
+        self.action_mode, self.observation_mode = action_mode, observation_mode
+        self._form = ActionForm(row.id, row.channels, row.branches, action_mode)
+        self._flat = self._form.flat
+        self.action_space = self._form.space
         low, high = self._bounds()
-        self.observation_space = gym.spaces.Box(low, high, dtype=np.float32)
+        vector = gym.spaces.Box(low, high, dtype=np.float32)
+        self._image = row.image if observation_mode == "full" else None
+        self.observation_space = vector
+        if self._image is not None:
+            image = gym.spaces.Box(0, 255, (*self._image[::-1], 3), np.uint8)
+            self.observation_space = gym.spaces.Dict({"vector": vector, "image": image})
 
         self.seed = 0
         self.options: dict[str, JsonValue] = {}
-        self.view = "follow"
+        self.view = row.view
+        self.vector: Observation = np.zeros(0, np.float32)
+        """The newest flat vector (D,), whatever the observation's form."""
+        self._player: int | None = None
         self._spec: WorldSpec | None = None
         self._world: World | None = None
         self._pictures = Pictures(renderer)
@@ -207,7 +241,8 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._keeping = False
         self._looking = False
         self._over = False
-        self._shape = self.action_space.shape
+        self._pictured = True
+        self._speaks = type(self)._side_info is not WorldEnv._side_info
         self._gain, self._late = 1.0, 0
         if self.perturb is not None:
             self._gain = self.perturb.gain
@@ -239,6 +274,15 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Task reward of the step just observed."""
         raise NotImplementedError
 
+    def _terminated(self, now: StateView) -> bool:
+        """Whether the newest state ends the episode physically."""
+        player = self._player
+        return player is not None and now.pose(player)[0][2] < FLOOR_LEFT_Z
+
+    def _side_info(self, now: StateView, step: int) -> Mapping[str, Any]:
+        """What every info holds beside its level's: of the newest state, after ``step`` actions."""
+        return {}
+
     def _settings(self) -> dict[str, JsonValue]:
         """The subclass's own constructor arguments."""
         return {}
@@ -261,6 +305,8 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             "reward": self.reward,
             "branching": self.branching,
             "renderer": self.renderer,
+            "action_mode": self.action_mode,
+            "observation_mode": self.observation_mode,
             **self._physics(),
         }
 
@@ -330,7 +376,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
 
         Args:
@@ -349,8 +395,9 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         rng = np.random.Generator(np.random.PCG64(sequence))
         parts = self._compose(rng, chosen)
         scene = _with_camera(parts.scene, chosen.get("camera"))
-        view = chosen.get("view", "custom" if "camera" in chosen else "follow")
-        _known("option view", view, tuple(c.name for c in scene.cameras), where=self.ID)
+        names = tuple(c.name for c in scene.cameras)
+        view = _view(chosen.get("view", "custom" if "camera" in chosen else names[0]), names)
+        _known("option view", view, names, where=self.ID)
         spec = WorldSpec(
             scene,
             parts.meshes,
@@ -369,25 +416,25 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._world = open_world(spec, events=looking, branching=self.branching, instead_of=last)
         self._spec, self.options, self.view = spec, chosen, view
         self._actions, self._events, self._over = [], [], False
-        self._player = scene.index(self.PLAYER)
+        self._player = None if self.PLAYER is None else scene.index(self.PLAYER)
         self._log = log = self._world.reset()
         self._begin(scene)
-        observation = self._observe(LastRow(log))
+        now = LastRow(log)
+        self.vector = self._observe(now)
         self._events.extend(log.events)
-        return observation, self._info()
+        return self._observation(), {**self._info(), **self._side_info(now, 0)}
 
-    def step(
-        self, action: NDArray[np.float32]
-    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Hold an action for one control period.
 
         Args:
-            action: (A,) in [-1, 1].
+            action: (A,) in [-1, 1], branches 0 or 1 (above 1/2 is 1); or, where there are branches,
+                {"continuous": (C,), "discrete": (D,)}.
 
         Raises:
             UserError: a wrong shape or type, NaN, a value out of range, or no episode to step.
         """
-        values = self._values(action)
+        values = self._flat(action)
         if self._world is None or self._over:
             what = "this episode is over" if self._over else "no episode has begun"
             raise UserError(f"{self.ID}: {what}: call reset()")
@@ -402,12 +449,26 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             self._log = log = self._world.advance(driven, until, self._probe)
             self._events.extend(log.events)
             now = LastRow(log)
-        observation = self._observe(now)
-        terminated = now.pose(self._player)[0][2] < FLOOR_LEFT_Z
+        self.vector = observation = self._observe(now)
+        terminated = self._terminated(now)
         truncated = count >= self.max_steps
         self._over = terminated or truncated
         reward = 0.0 if self.reward is None else self._reward(self.reward)
-        return observation, reward, terminated, truncated, self._info()
+        info = self._info()
+        if self._speaks:
+            info.update(self._side_info(now, count))
+        if self._image is not None:
+            return self._observation(), reward, terminated, truncated, info
+        return observation, reward, terminated, truncated, info
+
+    def _observation(self) -> Any:
+        """The newest observation in the space's form."""
+        if self._image is None or not self._pictured:
+            return self.vector
+        width, height = self._image
+        view = self.scene.cameras[0].name
+        image = self.draw(("rgb",), width=width, height=height, view=view)["rgb"]
+        return {"vector": self.vector, "image": image}
 
     def render(self) -> NDArray[np.uint8] | None:
         """Colour picture (H, W, 3) of the newest state; None unless ``render_mode="rgb_array"``."""
@@ -474,7 +535,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             UserError: no such camera.
         """
         names = tuple(c.name for c in self.scene.cameras)
-        view = self.view if view is None else view
+        view = self.view if view is None else _view(view, names)
         _known("view", view, names, where=self.ID)
         return names.index(view)
 
@@ -497,7 +558,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
             actions=tuple(self._actions),
         )
 
-    def set_state(self, snapshot: Snapshot) -> tuple[Observation, dict[str, Any]]:
+    def set_state(self, snapshot: Snapshot) -> tuple[Any, dict[str, Any]]:
         """Return to a snapshot by replay, exactly.
 
         Returns:
@@ -560,7 +621,7 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         if world is None:
             other.set_state(self.get_state())
         else:
-            for name in ("seed", "options", "view", "_spec", "_log", "_probe", "_over", "_player"):
+            for name in _EPISODE:
                 setattr(other, name, getattr(self, name))
             other._world = world
             other._actions, other._events = list(self._actions), list(self._events)
@@ -585,6 +646,15 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         finally:
             self._keeping = before
 
+    @contextmanager
+    def unpictured(self, unseen: bool = True) -> Iterator[None]:
+        """Observe the flat vector alone for a while: nobody looks at the pictures."""
+        before, self._pictured = self._pictured, not unseen
+        try:
+            yield
+        finally:
+            self._pictured = before
+
     # --- parts ----------------------------------------------------------------------------------
 
     def _checked(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -603,40 +673,14 @@ class WorldEnv(gym.Env[Observation, NDArray[np.float32]]):
         _known("option seed_space", chosen.get("seed_space", "training"), tuple(SEED_SPACES))
         return chosen
 
-    def _values(self, action: Any) -> tuple[float, ...]:
-        # The usual case first; NaN fails every comparison.
-        if (
-            type(action) is np.ndarray
-            and action.dtype == np.float32
-            and action.shape == self._shape
-        ):
-            values = tuple(action.tolist())
-            if all(-1.0 <= v <= 1.0 for v in values):
-                return values
-        return self._values_or_error(action)
-
-    def _values_or_error(self, action: Any) -> tuple[float, ...]:
-        where = f"{self.ID}: the action ({', '.join(self.channels)})"
-        try:
-            array = np.asarray(action)
-        except ValueError as error:
-            raise UserError(f"{where} is no array: {error}") from error
-        if array.dtype.kind not in "fiu":
-            raise UserError(f"{where} has type {array.dtype}: give float32 numbers in [-1, 1]")
-        if array.shape != self._shape:
-            raise UserError(f"{where} has shape {array.shape}: give shape {self._shape}")
-        for name, value in zip(self.channels, array.tolist(), strict=True):
-            if not -1.0 <= value <= 1.0:
-                raise UserError(
-                    f"{where}: {name} = {value} is not in [-1, 1]: scale or clip it before step()"
-                )
-        return tuple(array.astype(np.float32).tolist())
-
     def _perturbed(self, step: int) -> tuple[float, ...]:
         """What the world gets at a step: `Perturbation.actions`, one row at a time."""
         if step < self._late:
             return (0.0,) * len(self.channels)
-        return tuple(self._gain * v for v in self._actions[step - self._late])
+        values = self._actions[step - self._late]
+        n = len(values) - len(self.row.branches)
+        # A branch is pressed or not: there is nothing to scale.
+        return (*(self._gain * v for v in values[:n]), *values[n:])
 
     def _info(self) -> dict[str, Any]:
         if self.info_level == "none":
@@ -720,6 +764,12 @@ def _known(what: str, value: Any, known: Sequence[str], *, where: str = "") -> N
         raise UserError(f"{place}unknown {what} {value!r}: choose from {choices}")
 
 
+def _view(name: Any, cameras: Sequence[str]) -> Any:
+    """A camera's own name: "third" stands for "follow" where a scene follows."""
+    alias = name == "third" and "third" not in cameras and "follow" in cameras
+    return "follow" if alias else name
+
+
 def _size(width: int | None, height: int | None, default: tuple[int, int]) -> tuple[int, int]:
     width, height = (d if v is None else v for v, d in zip((width, height), default, strict=True))
     for name, value in (("width", width), ("height", height)):
@@ -759,12 +809,6 @@ def _perturbation(perturb: Perturb) -> Perturbation | None:
     if not isinstance(perturb, str):
         raise UserError(f"perturb = {perturb!r}: give a text like 'gravity=0.8' or a mapping")
     return Perturbation.parse(perturb)
-
-
-def _engines() -> tuple[str, ...]:
-    from wmeval.sim.engines import ENGINES
-
-    return tuple(ENGINES)
 
 
 def _renderers() -> tuple[str, ...]:

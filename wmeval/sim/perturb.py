@@ -124,8 +124,12 @@ class Perturbation(Card):
             )
         return int(steps)
 
-    def actions(self, actions: NDArray[Any], control_period: Fraction) -> NDArray[np.float64]:
+    def actions(
+        self, actions: NDArray[Any], control_period: Fraction, *, branches: int = 0
+    ) -> NDArray[np.float64]:
         """What the perturbed world gets: actions (T, A) scaled by the gain and late by the delay.
+
+        The last ``branches`` channels are 0 or 1: they come late, but nothing scales them.
 
         Raises:
             UserError: as `delay_steps`.
@@ -133,5 +137,6 @@ class Perturbation(Card):
         late = self.delay_steps(control_period)
         given = np.asarray(actions, np.float64)
         driven = np.zeros_like(given)
-        driven[late:] = self.gain * given[: max(len(given) - late, 0)]
+        driven[late:] = given[: max(len(given) - late, 0)]
+        driven[:, : given.shape[1] - branches] *= self.gain
         return driven
