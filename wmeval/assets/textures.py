@@ -406,6 +406,140 @@ def asphalt(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     return _shade(rgb, _mottle(size, rng, 0.03, 0.1))
 
 
+@_builder
+def leaves(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Foliage: leaves over leaves, from the shadow (colour 0) to the light (1); 2 on a few."""
+    import cv2
+
+    deep, light = _rgb(colors, 0), _rgb(colors, 1, fallback=1.5)
+    sheet = np.empty((size, size, 3), np.float32)
+    sheet[:] = 0.35 * deep
+    count = 520
+    for i in range(count):
+        share = (i / count) ** 0.8
+        tone = deep + (light - deep) * np.float32(share * rng.uniform(0.55, 1.15))
+        if len(colors) > 2 and rng.random() < 0.12:
+            tone = _rgb(colors, 2) * np.float32(rng.uniform(0.7, 1.1))
+        long = size * rng.uniform(0.035, 0.07)
+        turn = float(rng.uniform(0, 360))
+        x, y = rng.uniform(0, size, 2)
+        rib = (long * np.cos(np.radians(turn)), long * np.sin(np.radians(turn)))
+        for dx in (-size, 0, size):
+            for dy in (-size, 0, size):
+                if not (-long < x + dx < size + long and -long < y + dy < size + long):
+                    continue
+                at = (round(x + dx), round(y + dy))
+                axes = (round(long), round(0.42 * long))
+                color = tone.tolist()
+                cv2.ellipse(sheet, at, axes, turn, 0, 360, color, -1)
+                ends = [(round(at[0] + s * rib[0]), round(at[1] + s * rib[1])) for s in (-1, 1)]
+                cv2.line(sheet, ends[0], ends[1], (0.72 * tone).tolist(), 1)
+    rgb = np.ascontiguousarray(np.moveaxis(sheet, -1, 0))
+    return _shade(rgb, _mottle(size, rng, 0.1, 0.08))
+
+
+@_builder
+def bark(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Furrowed bark, ridges along v; colour 1 in the furrows, 2 as patches of moss."""
+    ridges = periodic_field(size, rng, slope=1.15, low=4, stretch=0.16)
+    cracks = periodic_field(size, rng, slope=1.0, low=8, stretch=3.0)
+    field = np.abs(ridges + 0.35 * cracks)
+    furrow = 1 - _step(0.08, 0.55, np.asarray(field, np.float32))
+    rgb = _mix(_flat(_rgb(colors, 0)), _flat(_rgb(colors, 1, fallback=0.35)), 0.85 * furrow)
+    if len(colors) > 2:
+        moss = _step(0.7, 1.8, periodic_field(size, rng, slope=1.4, low=2))
+        rgb = _mix(rgb, _flat(_rgb(colors, 2)), 0.55 * moss)
+    return _shade(rgb, 0.16 * ridges, _mottle(size, rng, 0.08, 0.09))
+
+
+@_builder
+def birch_bark(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Pale bark with dark slits across (colour 1)."""
+    slits = periodic_field(size, rng, slope=0.8, low=10, stretch=7.0)
+    scars = periodic_field(size, rng, slope=1.5, low=3)
+    dark = _step(1.5, 1.9, np.asarray(slits + 0.5 * scars, np.float32))
+    rgb = _mix(_flat(_rgb(colors, 0)), _flat(_rgb(colors, 1, fallback=0.1)), 0.9 * dark)
+    return _shade(rgb, 0.05 * scars, _mottle(size, rng, 0.05, 0.05))
+
+
+@_builder
+def gravel(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Raked pebbles of mixed tones over dark joints."""
+    rgb = _shade(_flat(_rgb(colors, 1, fallback=0.45)), _mottle(size, rng, 0.1, 0.1))
+    for count, radius, share in ((72, 0.5, 1.0), (44, 0.46, 0.5), (28, 0.4, 0.25)):
+        distance, which = _cells(size, count, rng)
+        keep = rng.random(count * count) < share
+        tone = rng.uniform(0.62, 1.3, (count * count, 1)).astype(np.float32)
+        warm = rng.normal(0, 0.05, (count * count, 3)).astype(np.float32)
+        pebble = (_rgb(colors, 0) * tone * (1 + warm)).T[:, which]
+        mask = (1 - _step(radius - 0.14, radius, distance)) * keep[which]
+        dome = (1 - 0.45 * (distance / radius) ** 2).astype(np.float32)
+        rgb = _mix(rgb, np.asarray(pebble * dome, np.float32), np.asarray(mask, np.float32))
+    return _shade(rgb, 0.07 * periodic_field(size, rng, slope=1.6))
+
+
+@_builder
+def masonry(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Squared rubble stones in mortar (colour 1), five courses a tile."""
+    u, v = _grid(size)
+    courses = 5
+    row = np.floor(v * courses).astype(int)
+    wobble = 0.05 * periodic_field(size, rng, slope=1.4, low=3)
+    y = (v * courses + wobble) % 1
+    row = np.floor(v * courses + wobble).astype(int) % courses
+    counts = np.array([3, 4, 3, 4, 3])[row]
+    x = u * counts + rng.random(courses)[row] + 0.6 * wobble
+    column = np.floor(x).astype(int) % counts
+    gap = np.minimum(
+        np.abs((x + 0.5) % 1 - 0.5) * size / counts, np.abs((y + 0.5) % 1 - 0.5) * size / courses
+    )
+    mortar = 1 - _step(2.5 * size / 512, 7.0 * size / 512, np.asarray(gap, np.float32))
+    tone = rng.uniform(0.72, 1.22, (courses, 4)).astype(np.float32)[row, column]
+    hue = rng.normal(0, 0.07, (courses, 4)).astype(np.float32)[row, column]
+    warm = np.stack([hue, 0.3 * hue, -hue])
+    grain = periodic_field(size, rng, slope=0.9, low=8)
+    stone = _shade(_flat(_rgb(colors, 0)), np.asarray(tone - 1, np.float32), 0.13 * grain) * (
+        1 + warm
+    )
+    rgb = _mix(stone, _flat(_rgb(colors, 1, fallback=0.5)), mortar)
+    return _shade(rgb, _mottle(size, rng, 0.07, 0.07))
+
+
+@_builder
+def petals(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Blossoms of colours 2, 3, ... over foliage of colours 0 and 1."""
+    import cv2
+
+    sheet = np.ascontiguousarray(np.moveaxis(leaves(size, colors[:2], rng), 0, -1))
+    for _ in range(150):
+        x, y = rng.uniform(0, size, 2)
+        reach = size * rng.uniform(0.018, 0.034)
+        color = _rgb(colors, int(rng.integers(2, max(3, len(colors)))), fallback=1.8)
+        tone = (color * np.float32(rng.uniform(0.75, 1.1))).tolist()
+        turn = rng.uniform(0, 2 * np.pi)
+        for dx in (-size, 0, size):
+            for dy in (-size, 0, size):
+                for k in range(5):
+                    a = turn + 2 * np.pi * k / 5
+                    at = (round(x + dx + reach * np.cos(a)), round(y + dy + reach * np.sin(a)))
+                    cv2.circle(sheet, at, max(1, round(0.75 * reach)), tone, -1)
+                heart = (round(x + dx), round(y + dy))
+                cv2.circle(sheet, heart, max(1, round(0.5 * reach)), (0.8, 0.55, 0.06), -1)
+    rgb = np.ascontiguousarray(np.moveaxis(sheet, -1, 0))
+    return _shade(rgb, _mottle(size, rng, 0.05, 0.06))
+
+
+@_builder
+def ripples(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Still water: soft ripples, clouded from colour 0 to 1."""
+    waves = periodic_field(size, rng, slope=1.1, low=5, stretch=0.4)
+    broad = periodic_field(size, rng, slope=1.7)
+    crest = _step(1.0, 2.2, np.asarray(waves + 0.4 * broad, np.float32))
+    level = np.clip(0.5 + 0.3 * broad, 0, 1).astype(np.float32)
+    rgb = _mix(_flat(_rgb(colors, 0)), _flat(_rgb(colors, 1, fallback=1.2)), level)
+    return _shade(rgb, 0.16 * waves, 0.7 * crest, _mottle(size, rng, 0.04, 0.06))
+
+
 # --- baking -------------------------------------------------------------------------------------
 
 
