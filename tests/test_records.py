@@ -32,7 +32,7 @@ def make_log(substeps, **extra):
     return WorldLog(
         make_state(substeps),
         CameraLog(("static",), np.full((n, 1), 0.8), np.tile(np.eye(4), (n, 1, 1, 1))),
-        LightLog(np.tile([0, 0, -1.0], (n, 1)), np.ones((n, 3))),
+        LightLog(np.tile([0, 0, -1.0], (n, 1)), np.ones((n, 3)), np.ones((n, 3, 3))),
         **extra,
     )
 

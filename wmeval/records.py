@@ -61,6 +61,7 @@ _ROWS: tuple[tuple[str, str, str, str, str, bool], ...] = (
     ("camera/T_world_camera", "float64", "state camera 4 4", "m", "OpenCV camera pose", False),
     ("light/sun_direction", "float64", "state 3", "1", "along which sunlight travels", False),
     ("light/sun_color", "float64", "state 3", "1", "linear RGB times strength", False),
+    ("light/sky", "float64", "state 3 3", "1", "zenith, horizon, ground: as sun_color", False),
     ("contact/substep", "int64", "contact", "1", "the substep (0-based) that resolved it", False),
     ("contact/body_a", "int32", "contact", "1", "index into bodies", False),
     ("contact/body_b", "int32", "contact", "1", "index into bodies", False),
@@ -115,7 +116,8 @@ class StateLog:
     Attributes:
         bodies: names, the scene's order.
         dt: substep [s].
-        modal: named extra state (slosh modes, gait phases), each (N, ...) float64.
+        modal: named extra state (slosh modes, gait phases) as ``Scene.modal`` declares it, each
+            (N, size) float64.
     """
 
     bodies: tuple[str, ...]
@@ -294,14 +296,21 @@ class CameraLog:
 
 @dataclass(frozen=True, eq=False)
 class LightLog:
-    """Lights at the states of a StateLog; both (N, 3)."""
+    """Lights at the states of a StateLog: sun (N, 3) each and sky (N, 3, 3).
+
+    Attributes:
+        sun_direction: unit, along which sunlight travels.
+        sun_color: linear RGB times strength.
+        sky: zenith, horizon and ground (rows), each linear RGB times strength.
+    """
 
     sun_direction: F8
     sun_color: F8
+    sky: F8
 
     def rows(self, index: Any) -> LightLog:
         """The chosen states."""
-        return LightLog(self.sun_direction[index], self.sun_color[index])
+        return LightLog(self.sun_direction[index], self.sun_color[index], self.sky[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,6 +347,7 @@ class WorldLog:
         lights = LightLog(
             np.concatenate([x.lights.sun_direction for x in logs]),
             np.concatenate([x.lights.sun_color for x in logs]),
+            np.concatenate([x.lights.sky for x in logs]),
         )
         return WorldLog(
             StateLog.concatenate([x.state for x in logs]),

@@ -249,8 +249,24 @@ class Camera(Card):
     far: float = Field(default=200.0, gt=0)
 
 
+class Modal(Card):
+    """Named extra state that a driver keeps beside the bodies: slosh modes, the phase of a gait.
+
+    Attributes:
+        name: key in ``StateLog.modal`` and in files ("modal/<name>").
+        size: how many numbers; they are 0 until a driver sets them.
+        unit: SI unit, "1" for none.
+        doc: one line: what the numbers are, in order.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$")
+    size: int = Field(ge=1, le=4096)
+    unit: str = "1"
+    doc: str = Field(min_length=1)
+
+
 class Scene(Card):
-    """Bodies, light and cameras of one world at t = 0."""
+    """Bodies, light and cameras of one world at t = 0; ``modal`` declares its drivers' state."""
 
     name: str
     gravity: Vec3 = (0.0, 0.0, -9.81)
@@ -259,6 +275,7 @@ class Scene(Card):
     cameras: tuple[Camera, ...] = Field(min_length=1)
     sun: Sun
     sky: Sky = Sky()
+    modal: tuple[Modal, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Scene:
@@ -267,6 +284,7 @@ class Scene(Card):
             ("instance", [b.instance for b in self.bodies if b.instance]),
             ("material", [m.name for m in self.materials]),
             ("camera", [c.name for c in self.cameras]),
+            ("modal state", [m.name for m in self.modal]),
         ):
             twice = [k for k, n in Counter(map(str, keys)).items() if n > 1]
             if twice:

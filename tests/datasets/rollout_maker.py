@@ -17,6 +17,7 @@ from wmeval.scene import (
     Material,
     Mesh,
     MeshData,
+    Modal,
     Scene,
     Sphere,
     Sun,
@@ -34,7 +35,7 @@ def tetrahedron() -> MeshData:
     return MeshData(v, t, n.astype(np.float32), v[:, :2].copy())
 
 
-def a_scene(bodies: int) -> tuple[Scene, dict[str, MeshData]]:
+def a_scene(bodies: int, modal: tuple[str, ...] = ()) -> tuple[Scene, dict[str, MeshData]]:
     mesh = tetrahedron()
     key = mesh.content_hash()
     shapes = [Sphere(radius=0.5), Mesh(sha256=key)]
@@ -58,6 +59,7 @@ def a_scene(bodies: int) -> tuple[Scene, dict[str, MeshData]]:
             Camera(name="static", position=(5, -5, 3), target=(0, 0, 0)),
         ),
         sun=Sun(direction=(0.0, 0.0, -1.0)),
+        modal=tuple(Modal(name=name, size=2, unit="m", doc="two numbers") for name in modal),
     )
     return scene, {key: mesh}
 
@@ -98,7 +100,7 @@ def make_rollout(
 ) -> Rollout:
     rng = np.random.default_rng(seed)
     states = steps * per_step + 1
-    scene, meshes = a_scene(bodies)
+    scene, meshes = a_scene(bodies, modal)
     q = rng.normal(size=(states, bodies, 4))
     q /= np.linalg.norm(q, axis=-1, keepdims=True)
     state = StateLog(
@@ -145,7 +147,11 @@ def make_rollout(
     log = WorldLog(
         state,
         CameraLog(tuple(c.name for c in scene.cameras), fov, poses),
-        LightLog(np.tile([0.0, 0.0, -1.0], (states, 1)), np.ones((states, 3))),
+        LightLog(
+            np.tile([0.0, 0.0, -1.0], (states, 1)),
+            np.ones((states, 3)),
+            rng.random((states, 3, 3)),
+        ),
         Contacts.from_rows(rows),
         tuple(happened),
     )

@@ -53,7 +53,8 @@ def log_of(position, velocity, events):
         np.ones((n, 5), bool), np.full((n, 5), 2, np.uint8),
     )  # fmt: skip
     cameras = CameraLog(("static",), np.ones((n, 1)), np.tile(np.eye(4), (n, 1, 1, 1)))
-    return WorldLog(state, cameras, LightLog(np.zeros((n, 3)), np.zeros((n, 3))), events=events)
+    lights = LightLog(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3, 3)))
+    return WorldLog(state, cameras, lights, events=events)
 
 
 def states():

@@ -275,7 +275,8 @@ def log_of(positions, events=()):
         np.array([[True, k < 2] for k in range(n)]), np.full((n, 2), 2, np.uint8),
     )  # fmt: skip
     cameras = CameraLog(("static",), np.ones((n, 1)), np.tile(np.eye(4), (n, 1, 1, 1)))
-    return WorldLog(state, cameras, LightLog(np.zeros((n, 3)), np.zeros((n, 3))), events=events)
+    lights = LightLog(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3, 3)))
+    return WorldLog(state, cameras, lights, events=events)
 
 
 def test_the_oracle_reads_records_and_nothing_of_absent_bodies():

@@ -108,13 +108,15 @@ def problems_of(
     sizes: Mapping[str, int],
     *,
     groups: Collection[str] | None = None,
+    modal: Mapping[str, int] | None = None,
 ) -> list[str]:
     """Departures of arrays from the table of fields (empty: none).
 
     Args:
-        arrays: by path; text fields are arrays of str. "modal/*" are free (state, ...) float64.
+        arrays: by path; text fields are arrays of str.
         sizes: known lengths of named dimensions, at least "body" and "camera".
         groups: first parts of the paths that are looked at; None: all.
+        modal: size of each declared "modal/*", (state, size) float64; None: they are not looked at.
 
     Returns:
         One sentence per problem, naming the field.
@@ -147,18 +149,34 @@ def problems_of(
             problems.append(f"{path}{where} is not finite")
             continue
         problems += [text for rule in RULES.get(path, ()) if (text := rule(array, path))]
-    states = known.get("state", 0)
-    for path, array in arrays.items():
-        if path.startswith(MODAL):
-            if array.dtype != np.float64 or array.ndim < 1 or len(array) != states:
-                problems.append(
-                    f"{path} is {array.dtype} {array.shape}; it needs float64 ({states}, ...)"
-                )
-            elif not np.isfinite(array).all():
-                problems.append(f"{path} is not finite")
-        elif path not in FIELDS:
-            problems.append(f"{path} is no field of a rollout")
+    if modal is not None:
+        problems += _modal_problems(arrays, modal, known.get("state", 0))
+    problems += [
+        f"{path} is no field of a rollout"
+        for path in arrays
+        if path not in FIELDS and not path.startswith(MODAL)
+    ]
     return problems or _between_fields(arrays, known)
+
+
+def _modal_problems(
+    arrays: Mapping[str, Array], declared: Mapping[str, int], states: int
+) -> list[str]:
+    """Do the named extra states hold what the scene declares, neither less nor more?"""
+    problems = []
+    for name, size in declared.items():
+        path = f"{MODAL}{name}"
+        array = arrays.get(path)
+        if array is None:
+            problems.append(f"{path} is missing: the scene declares it")
+        elif array.dtype != np.float64 or array.shape != (states, size):
+            problems.append(
+                f"{path} is {array.dtype} {array.shape}; it needs float64 ({states}, {size})"
+            )
+        elif not np.isfinite(array).all():
+            problems.append(f"{path} is not finite")
+    undeclared = [p for p in arrays if p.startswith(MODAL) and p[len(MODAL) :] not in declared]
+    return problems + [f"{path} is not declared by the scene" for path in undeclared]
 
 
 def _between_fields(arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> list[str]:

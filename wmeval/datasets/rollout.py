@@ -167,7 +167,8 @@ class Rollout:
         sizes = {"body": len(names), "camera": len(cameras), "step": len(self.actions)}
         # Contacts that lie on disk are checked when they are read.
         groups = [g for g in GROUPS if g != "contact" or not unread(self.log.contacts)]
-        problems = problems_of(self._columns(groups), sizes, groups=groups)
+        modal = {m.name: m.size for m in self.scene.modal}
+        problems = problems_of(self._columns(groups), sizes, groups=groups, modal=modal)
         if problems:
             raise ValueError(f"rollout: {problems[0]}")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -106,12 +107,57 @@ class StateView(Protocol):
     def motion(self, body: int) -> int:
         """STATIC, KINEMATIC or DYNAMIC."""
 
+    def active(self, body: int) -> bool:
+        """Whether the body's slot is in the world."""
+
     def camera(self, camera: int) -> tuple[float, ...]:
         """``T_world_camera``, sixteen numbers, row-major."""
 
+    def fov_y(self, camera: int) -> float:
+        """Vertical field of view [rad]."""
+
+    def sun(self) -> tuple[Vec, Vec]:
+        """Direction along which sunlight travels (unit), and linear RGB times strength."""
+
+    def sky(self) -> tuple[Vec, Vec, Vec]:
+        """Zenith, horizon and ground, each linear RGB times strength."""
+
+    def modal(self, name: str) -> tuple[float, ...]:
+        """Named extra state, as many numbers as `wmeval.scene.Modal.size` says.
+
+        Raises:
+            UserError: the scene declares no such state.
+        """
+
+
+@dataclass(frozen=True)
+class RayHit:
+    """The nearest body on a ray.
+
+    Attributes:
+        body: scene index.
+        position: of the hit [m].
+        normal: of the surface there, unit.
+        fraction: of the way from origin to end, in [0, 1].
+    """
+
+    body: int
+    position: Vec
+    normal: Vec
+    fraction: float
+
 
 class SubstepView(StateView, Protocol):
-    """What a driver may read and do around one substep; body arguments are scene indices."""
+    """What a driver may read and do around one substep; body arguments are scene indices.
+
+    A body without collision geometry is *data*: its state is what a driver puts, no engine moves
+    it, nothing touches it. Visual parts that move (leaves, limbs, wings, particles) are such
+    bodies, ``motion="kinematic"``: every label follows from their poses.
+
+    Constants of the world come from the scene that `Driver.reset` is given (``scene.gravity``,
+    ``scene.bodies[i].mass``), never from a driver's own numbers: a perturbed twin changes them
+    there.
+    """
 
     substep: int
     """Substeps done so far (state index)."""
@@ -120,11 +166,25 @@ class SubstepView(StateView, Protocol):
     action: Sequence[float]
     """Action in force."""
 
-    def contacts(self, body: int, other: int) -> list[ContactPoint]:
-        """Contacts with positive impulse between two bodies in the substep just done."""
+    def contacts(self, body: int, other: int | None = None) -> list[ContactPoint]:
+        """Contacts with positive impulse of a body in the substep just done.
 
-    def apply_force(self, body: int, force: Vec) -> None:
-        """Force [N] through the centre of mass during the next substep, world frame."""
+        Args:
+            body: ``body_a`` of what is returned.
+            other: only those with this body; None: with any.
+        """
+
+    def apply_force(self, body: int, force: Vec, at: Vec | None = None) -> None:
+        """Force [N] during the next substep, world frame.
+
+        Args:
+            body: a dynamic body.
+            force: [N].
+            at: world point [m] on which it acts; None: the centre of mass.
+        """
+
+    def apply_torque(self, body: int, torque: Vec) -> None:
+        """Torque [N m] during the next substep, world frame."""
 
     def set_motion(self, body: int, motion: int) -> None:
         """Make a body STATIC, KINEMATIC or DYNAMIC (with the scene's mass, at rest)."""
@@ -132,19 +192,76 @@ class SubstepView(StateView, Protocol):
     def set_state(
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> None:
-        """Put a body's state; put after a substep, it undoes that substep's contacts of the body.
+        """Put a body's state: dynamic, kinematic or data.
 
-        They are not recorded: they led to no change of momentum.
+        Put after a substep, it undoes that substep's contacts of the body. They are not recorded:
+        they led to no change of momentum.
+
+        A kinematic body stays where it is put; its velocity acts on what touches it.
+
+        Args:
+            body: which.
+            position: centre of mass [m].
+            quaternion: unit, ``wxyz``.
+            linear: [m/s].
+            angular: [rad/s], world frame.
         """
 
-    def set_camera(self, camera: int, position: Vec, target: Vec) -> None:
-        """Put a camera [m] (index into ``scene.cameras``)."""
+    def set_states(self, bodies: NDArray[np.intp], numbers: NDArray[np.float64]) -> None:
+        """Put the states of many data bodies at once.
+
+        Args:
+            bodies: (n,) scene indices, each at most once.
+            numbers: (n, 13) position 3, quaternion wxyz 4, linear 3 and angular velocity 3.
+
+        Raises:
+            UserError: one of them has collision geometry.
+        """
+
+    def set_active(self, body: int, on: bool) -> None:
+        """Let a data body's slot appear or vanish.
+
+        Raises:
+            UserError: it has collision geometry.
+        """
+
+    def set_camera(
+        self, camera: int, position: Vec, target: Vec, fov_y: float | None = None
+    ) -> None:
+        """Put a camera (index into ``scene.cameras``).
+
+        Args:
+            camera: which.
+            position: eye [m].
+            target: looked-at point [m].
+            fov_y: vertical field of view [rad]; None keeps it.
+        """
+
+    def set_sun(self, direction: Vec, color: Vec) -> None:
+        """Put the sun: direction along which its light travels, linear RGB times strength."""
+
+    def set_sky(self, zenith: Vec, horizon: Vec, ground: Vec) -> None:
+        """Put the sky's colours, linear RGB times strength each."""
+
+    def set_modal(self, name: str, values: Sequence[float]) -> None:
+        """Put a named extra state.
+
+        Raises:
+            UserError: the scene declares no such state, or one of another size.
+        """
+
+    def raycast(self, origin: Vec, end: Vec, ignore: tuple[int, ...] = ()) -> RayHit | None:
+        """The nearest body with collision geometry on a ray, but for those in ``ignore``.
+
+        Exact on static and kinematic bodies. A dynamic body is met at the pose with which the
+        substep began. It changes nothing: the same bits follow with and without rays.
+        """
 
 
 class Driver(Protocol):
     """A thing that changes a scene over time. Stateless apart from what `reset` makes anew.
 
-    A class that inherits from this one may leave out `before` or `after`.
+    A class that inherits from this one may leave out any hook but `reset`.
     """
 
     def reset(self, scene: Scene, view: SubstepView) -> None:
@@ -155,6 +272,15 @@ class Driver(Protocol):
 
     def after(self, view: SubstepView) -> None:
         """Called after every substep, when ``view.substep`` has been counted up."""
+
+    def show(self, view: SubstepView) -> None:
+        """Called when somebody looks: before a row is written or a shown thing is read.
+
+        For what is a PURE function of time, physical state and modal state: leaves in the wind,
+        poses of a gait, spin of a wheel, the sun, a regime's camera. It keeps no memory, since how
+        often it is called depends on who looks. It puts data bodies, cameras, sun, sky and modal
+        state only; what it puts cannot be read in `before` and `after`.
+        """
 
 
 class DriverSpec(Card):
@@ -200,9 +326,9 @@ class Engine(Protocol):
 
 @runtime_checkable
 class RayQuery(Protocol):
-    """Optional verb of an engine: exact ray casts."""
+    """Optional verb of an engine: exact ray casts at all bodies, between substeps."""
 
-    def raycast(
+    def cast_rays(
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3)."""
@@ -251,7 +377,7 @@ class WorldSpec:
 
 @dataclass(frozen=True, eq=False)
 class RenderState:
-    """One instant, for a renderer: poses of all bodies, one camera, the sun.
+    """One instant, for a renderer: poses of all bodies, one camera, the light, the modal state.
 
     Attributes:
         position: (B, 3) [m].
@@ -262,6 +388,8 @@ class RenderState:
         near, far: clip planes [m].
         sun_direction: (3,) along which sunlight travels.
         sun_color: (3,) linear RGB times strength.
+        sky: (3, 3) zenith, horizon and ground, linear RGB times strength.
+        modal: named extra state, each (size,).
     """
 
     position: NDArray[np.float64]
@@ -273,6 +401,8 @@ class RenderState:
     far: float
     sun_direction: NDArray[np.float64]
     sun_color: NDArray[np.float64]
+    sky: NDArray[np.float64]
+    modal: Mapping[str, NDArray[np.float64]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderState:
@@ -288,6 +418,8 @@ def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderSt
         spec.far,
         log.lights.sun_direction[row],
         log.lights.sun_color[row],
+        log.lights.sky[row],
+        {name: values[row] for name, values in log.state.modal.items()},
     )
 
 

@@ -71,7 +71,7 @@ def pack_log(log: WorldLog) -> tuple[Header, Buffers]:
     arrays: Buffers = {f"state/{n}": getattr(state, n) for n in StateLog.ARRAYS}
     arrays |= {f"modal/{k}": v for k, v in state.modal.items()}
     arrays["fov_y"], arrays["T_world_camera"] = log.cameras.fov_y, log.cameras.T_world_camera
-    arrays["sun_direction"], arrays["sun_color"] = log.lights.sun_direction, log.lights.sun_color
+    arrays |= {f.name: getattr(log.lights, f.name) for f in fields(LightLog)}
     if len(log.contacts):
         arrays |= {f"contact/{f.name}": getattr(log.contacts, f.name) for f in fields(Contacts)}
     return header, arrays
@@ -88,7 +88,7 @@ def unpack_log(header: Header, buffers: Mapping[str, NDArray[Any]]) -> WorldLog:
     return WorldLog(
         state,
         CameraLog(tuple(header["cameras"]), buffers["fov_y"], buffers["T_world_camera"]),
-        LightLog(buffers["sun_direction"], buffers["sun_color"]),
+        LightLog(*(buffers[f.name] for f in fields(LightLog))),
         contacts,
         tuple(_event(*row) for row in header["events"]),
     )

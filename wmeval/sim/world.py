@@ -167,7 +167,7 @@ class LocalWorld:
         """
         if not isinstance(self._engine, RayQuery):
             raise UserError(f"engine {self.spec.engine!r} casts no rays")
-        return self._engine.raycast(origins, ends)
+        return self._engine.cast_rays(origins, ends)
 
     def fork(self, n: int) -> list[World]:
         """Not here: a process that may hold GL is not forked.

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from wmeval.errors import UserError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
-from wmeval.scene import DYNAMIC, MOTIONS, Body, Meshes, Scene
+from wmeval.scene import DYNAMIC, KINEMATIC, Body, Meshes, Scene
 from wmeval.sim.engines.bullet_shapes import make_shape, principal_inertia
 from wmeval.sim.protocol import (
     ContactPoint,
@@ -46,10 +46,11 @@ from wmeval.sim.protocol import (
     EngineInfo,
     Probe,
     Quat,
+    RayHit,
     StateView,
     Vec,
 )
-from wmeval.sim.rows import Rows
+from wmeval.sim.stage import Stage
 
 OPTIONS: dict[str, tuple[str, float, float]] = {
     # option: (PyBullet parameter, least, greatest)
@@ -97,10 +98,11 @@ def _pybullet() -> ModuleType:
         return importlib.import_module("pybullet")
 
 
-class BulletEngine:
+class BulletEngine(Stage):
     """Rigid bodies by PyBullet; also the `SubstepView` of its drivers and a `RayQuery`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._p: Any = _pybullet()
         self.info = EngineInfo(
             name="bullet",
@@ -112,10 +114,6 @@ class BulletEngine:
         )
         self._client: int = -1
         self._rays_client: int = -1
-        self.substep = 0
-        self.dt = 0.0
-        self.action: Sequence[float] = ()
-        self.set_camera: Callable[[int, Vec, Vec], None]
 
     # --- building -------------------------------------------------------------------------------
 
@@ -149,15 +147,11 @@ class BulletEngine:
             **parameters,
         )
         self._scene, self._meshes = scene, meshes
-        self._dt = dt
-        self.dt = float(dt)
-        self.substep = 0
-        self.action = ()
+        self._set_stage(scene, dt)
         self._body_threshold = body_threshold
         # None: the body has no collision geometry or its slot is empty; its state is only data.
         self._ids: list[int | None] = []
         self._index: dict[int, int] = {}  # of a PyBullet number: in order, 0, 1, 2, ...
-        self._motion = [MOTIONS.index(b.motion) for b in scene.bodies]
         self._inertia: dict[int, Vec] = {}
         self._damped: dict[int, tuple[float, float]] = {}
         for i, body in enumerate(scene.bodies):
@@ -167,9 +161,8 @@ class BulletEngine:
         self._poses: dict[int, tuple[Vec, Quat]] = {}
         self._velocities: dict[int, tuple[Vec, Vec]] = {}
         self._put: set[int] = set()  # PyBullet numbers whose state a driver put in this substep
-        self._rows = Rows(scene, dt)
-        # Drivers call this every substep: no detour through a method of this class.
-        self.set_camera = self._rows.set_camera
+        # Pose and velocity of kinematic bodies that were put with a velocity.
+        self._carried: dict[int, tuple[Vec, Quat, Vec, Vec]] = {}
         self._read_key: tuple[frozenset[int] | None, dict[int, int]] | None = None
         self._read_bodies: tuple[int, ...] = ()
         self._pairs_key: tuple[tuple[int, int], ...] | None = None
@@ -178,8 +171,7 @@ class BulletEngine:
         # What a driver inherits does nothing.
         self._before = [d.before for d in drivers if type(d).before is not Driver.before]
         self._after: list[_Hook] = [d.after for d in drivers if type(d).after is not Driver.after]
-        for driver in drivers:
-            driver.reset(scene, self)
+        self._enter(drivers, self)
 
     def _add(self, i: int, body: Body, meshes: Meshes) -> int | None:
         p, c = self._p, self._client
@@ -260,8 +252,7 @@ class BulletEngine:
         if known is None:
             number = self._moving.get(body)
             if number is None:
-                px, py, pz, x, y, z, w = self._rows.last(body)[:7]
-                return (px, py, pz), (w, x, y, z)
+                return self._data_pose(body)
             position, (x, y, z, w) = self._p.getBasePositionAndOrientation(number, self._client)
             known = self._poses[body] = (position, (w, x, y, z))
         return known
@@ -272,48 +263,52 @@ class BulletEngine:
         if known is None:
             number = self._moving.get(body)
             if number is None:
-                vx, vy, vz, wx, wy, wz = self._rows.last(body)[7:]
-                return (vx, vy, vz), (wx, wy, wz)
+                return self._data_velocity(body)
             known = self._velocities[body] = self._p.getBaseVelocity(number, self._client)
         return known
 
-    def motion(self, body: int) -> int:
-        """STATIC, KINEMATIC or DYNAMIC."""
-        return self._motion[body]
-
-    def camera(self, camera: int) -> tuple[float, ...]:
-        """``T_world_camera`` now, sixteen numbers, row-major."""
-        return self._rows.camera(camera)
-
-    def contacts(self, body: int, other: int) -> list[ContactPoint]:
-        """Contacts with positive impulse between two bodies in the substep just done."""
-        a, b = self._number(body), self._number(other)
+    def contacts(self, body: int, other: int | None = None) -> list[ContactPoint]:
+        """Contacts with positive impulse of a body (with another) in the substep just done."""
+        a = self._number(body)
+        b = -1 if other is None else self._number(other)
         # A query by bodies is cheap, but turns the normal and not the friction when it swaps them:
         # it only tells whether the full list is worth reading.
+        asked = (a,) if other is None else (a, b)
         if not any(
-            q[9] > 0.0 for q in self._p.getContactPoints(a, b, physicsClientId=self._client)
+            q[9] > 0.0 for q in self._p.getContactPoints(*asked, physicsClientId=self._client)
         ):
             return []
         points = []
         for q in self._p.getContactPoints(physicsClientId=self._client):
-            if q[9] <= 0.0 or {q[1], q[2]} != {a, b}:
+            first, second = q[1], q[2]
+            if q[9] <= 0.0 or a not in (first, second) or (b >= 0 and b not in (first, second)):
                 continue
             impulse, tangential = q[9] * self.dt, _tangential(q, self.dt)
             points.append(
-                ContactPoint(body, other, q[6], q[7], impulse, tangential, q[8])
-                if q[1] == a
+                ContactPoint(body, self._index[second], q[6], q[7], impulse, tangential, q[8])
+                if first == a
                 else ContactPoint(
-                    body, other, q[5], _minus(q[7]), impulse, _minus(tangential), q[8]
+                    body,
+                    self._index[first],
+                    q[5],
+                    _minus(q[7]),
+                    impulse,
+                    _minus(tangential),
+                    q[8],
                 )
             )
         return points
 
-    def apply_force(self, body: int, force: Vec) -> None:
-        """Force [N] through the centre of mass during the next substep, world frame."""
+    def apply_force(self, body: int, force: Vec, at: Vec | None = None) -> None:
+        """Force [N] during the next substep, world frame, at a point [m] or the centre of mass."""
         p = self._p
-        p.applyExternalForce(
-            self._number(body), -1, force, self.pose(body)[0], p.WORLD_FRAME, self._client
-        )
+        point = self.pose(body)[0] if at is None else at
+        p.applyExternalForce(self._number(body), -1, force, point, p.WORLD_FRAME, self._client)
+
+    def apply_torque(self, body: int, torque: Vec) -> None:
+        """Torque [N m] during the next substep, world frame."""
+        p = self._p
+        p.applyExternalTorque(self._number(body), -1, torque, p.WORLD_FRAME, self._client)
 
     def set_motion(self, body: int, motion: int) -> None:
         """Make a body STATIC, KINEMATIC or DYNAMIC (with the scene's mass, at rest)."""
@@ -324,6 +319,7 @@ class BulletEngine:
                 f"body {self._scene.bodies[body].name!r} cannot be released: it has no mass"
             )
         self._set_mass(body, number, mass)
+        self._carried.pop(number, None)
         self._p.resetBaseVelocity(number, _ZERO, _ZERO, self._client)
         self._poses.pop(body, None)
         self._velocities.pop(body, None)
@@ -337,6 +333,14 @@ class BulletEngine:
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> None:
         """Put a body's state."""
+        if self._data_bodies[body]:
+            self._set_data_state(body, position, quaternion, linear, angular)
+            return
+        if self._showing:
+            raise UserError(
+                f"show() cannot put body {self._scene.bodies[body].name!r}: it has collision "
+                "geometry; put it in before() or after()"
+            )
         number = self._number(body)
         p, c = self._p, self._client
         w, x, y, z = quaternion
@@ -346,6 +350,9 @@ class BulletEngine:
         self._poses.pop(body, None)
         self._velocities.pop(body, None)
         if self._motion[body] != DYNAMIC:
+            self._carried[number] = (position, (x, y, z, w), linear, angular)
+            if not any(linear) and not any(angular):
+                del self._carried[number]
             self._rows.put(body, self._read(number))
 
     # --- stepping -------------------------------------------------------------------------------
@@ -367,6 +374,8 @@ class BulletEngine:
         self._rows.begin(self._read_bodies)
 
     def _write_row(self) -> None:
+        if self._shows:
+            self._look()
         get_pose, get_velocity = self._p.getBasePositionAndOrientation, self._p.getBaseVelocity
         c = self._client
         flat: list[float] = []
@@ -448,18 +457,31 @@ class BulletEngine:
         self.action = tuple(action)  # a caller may reuse its array
         step: Callable[[int], None] = self._p.stepSimulation
         c, before, damped = self._client, self._before, self._damped
-        poses, velocities = self._poses, self._velocities
-        while self.substep < until:
-            for prepare in before:
-                prepare(self)
-            if damped:
-                self._damp()
-            step(c)
-            self.substep += 1
-            poses.clear()
-            velocities.clear()
-            for call in after:
-                call(self)
+        poses, velocities, carried = self._poses, self._velocities, self._carried
+        self._in_hooks = True
+        try:
+            while self.substep < until:
+                for prepare in before:
+                    prepare(self)
+                if damped:
+                    self._damp()
+                step(c)
+                self.substep += 1
+                poses.clear()
+                velocities.clear()
+                if carried:
+                    self._put_back()
+                for call in after:
+                    call(self)
+        finally:
+            self._in_hooks = False
+
+    def _put_back(self) -> None:
+        """PyBullet moves and brakes a body without mass that has a velocity; a driver moves it."""
+        p, c = self._p, self._client
+        for number, (position, quaternion, linear, angular) in self._carried.items():
+            p.resetBasePositionAndOrientation(number, position, quaternion, c)
+            p.resetBaseVelocity(number, linear, angular, c)
 
     def _not_finite(self, body: int) -> UserError:
         return UserError(
@@ -543,9 +565,23 @@ class BulletEngine:
             table[:, 8].copy(),
         )
 
-    # --- RayQuery -------------------------------------------------------------------------------
+    # --- rays -------------------------------------------------------------------------------
 
-    def raycast(
+    def raycast(self, origin: Vec, end: Vec, ignore: tuple[int, ...] = ()) -> RayHit | None:
+        """The nearest body with collision geometry on a ray, but for those in ``ignore``.
+
+        Hit points lie within 0.3 mm of the surface (PyBullet's convex cast stops that close).
+        """
+        p, c, index = self._p, self._client, self._index
+        hit = p.rayTest(origin, end, physicsClientId=c)[0]
+        rank = 0
+        while hit[0] >= 0 and index[hit[0]] in ignore:
+            # From the nearest to the next: hits are sorted, a body may be hit more than once.
+            rank += 1
+            hit = p.rayTestBatch((origin,), (end,), reportHitNumber=rank, physicsClientId=c)[0]
+        return RayHit(index[hit[0]], hit[3], hit[4], hit[2]) if hit[0] >= 0 else None
+
+    def cast_rays(
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3).

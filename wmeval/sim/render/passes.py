@@ -118,8 +118,11 @@ class Instant:
         rotation: (P, 3, 3) of the pieces.
         centre: (P, 3) of the pieces [m].
         drawn: (P,) pieces that are in the world.
-        sun: its view.
-        sun_color: (3,) linear.
+        sun: its view; the zenith's at night, when nothing casts a shadow.
+        to_sun: (3,) unit, also below the horizon.
+        sun_color: (3,) linear, as the state has it.
+        daylight: share of it that lights the world: 0 from the horizon down.
+        sky: (3, 3) zenith, horizon, ground, linear.
         layout: how the cells of the picture are drawn.
         lit: (P,) pieces whose sunny side no piece can shade.
     """
@@ -130,7 +133,10 @@ class Instant:
     centre: F8
     drawn: Mask
     sun: SunView
+    to_sun: F8
     sun_color: F8
+    daylight: float
+    sky: F8
     lit: Mask
     layout: Layout
 

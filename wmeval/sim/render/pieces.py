@@ -224,6 +224,8 @@ def start_state(scene: Scene, camera: int = 0) -> RenderState:
         eye.far,
         np.array(scene.sun.direction, np.float64),
         np.array(scene.sun.color, np.float64) * scene.sun.strength,
+        np.array([scene.sky.zenith, scene.sky.horizon, scene.sky.ground]) * scene.sky.strength,
+        {m.name: np.zeros(m.size) for m in scene.modal},
     )
 
 

@@ -63,11 +63,30 @@ SMALL_PX = 80_000
 """Up to here a fifth of the picture costs as much to draw in parts as all of it in one."""
 
 EXPOSURE = 0.42
+SUN_HALF_WIDTH = 0.018
+"""Half width of the sun's disc [rad]: four times the real one, to be seen."""
 HAZE = 1.7
 """Distances at the edge of the floor, in units of the haze's length."""
 
+_DOWN = np.array([0.0, 0.0, -1.0])
 _LABELS = ("depth", "ids", "normals")
 _DERIVED = ("glass_ids", "shadow_ids")
+
+
+def _smooth(x: float) -> float:
+    """0 below 0, 1 above 1, smooth between."""
+    x = min(max(x, 0.0), 1.0)
+    return x * x * (3.0 - 2.0 * x)
+
+
+def _daylight(elevation: float) -> float:
+    """Share of the sun's light that arrives, by the sine of its elevation: none at night."""
+    return _smooth(elevation / (2 * SUN_HALF_WIDTH))
+
+
+def _twilight(elevation: float) -> float:
+    """Share of the sun's glow in the sky: it outlasts the sun by 12 degrees (nautical dusk)."""
+    return _smooth(1.0 + elevation / math.sin(math.radians(12.0)))
 
 
 @dataclass(eq=False)
@@ -75,7 +94,7 @@ class _Memo:
     """The last picture of one size: what was drawn, and the layers as they stand.
 
     Attributes:
-        key: camera, sun and layers; another key makes the memo worthless.
+        key: camera, light and layers; another key makes the memo worthless.
         layers: private arrays, empty until the same key has been seen twice.
     """
 
@@ -92,7 +111,7 @@ class RasterRenderer:
         meshes: content hash to mesh.
         samples: of colour per pixel (1 or 4).
         shadow_size: texels along a side of the shadow map.
-        cached: while camera, sun and size stay, draw only what changed; the same bits either way.
+        cached: while camera, light and size stay, draw only what changed; the same bits either way.
         texture_size: texels along a side of each texture.
 
     Raises:
@@ -219,8 +238,11 @@ class RasterRenderer:
         rotation = np.where(drawn[:, None, None], rotation, np.eye(3))
         centre = np.where(drawn[:, None], centre, 0.0)
         anchor = np.rint(camera.eye / ANCHOR_STEP) * ANCHOR_STEP
-        sun = self._region.view(state.sun_direction, camera, self.shadow_size)
-        color = np.asarray(state.sun_color, np.float64)
+        to_sun = -np.asarray(state.sun_direction, np.float64)
+        to_sun = to_sun / np.linalg.norm(to_sun)
+        daylight = _daylight(float(to_sun[2]))
+        shining = state.sun_direction if daylight > 0 else _DOWN
+        sun = self._region.view(shining, camera, self.shadow_size)
         # Balls, boxes and cylinders do not shade themselves: only others, and nearer to the sun.
         lit = self._pieces.convex & ~shaded_by_others(pieces, rotation, centre, drawn, sun)
         return Instant(
@@ -230,7 +252,10 @@ class RasterRenderer:
             centre,
             drawn,
             sun,
-            color,
+            to_sun,
+            np.asarray(state.sun_color, np.float64),
+            daylight,
+            np.asarray(state.sky, np.float64),
             lit,
             self._layout(camera, sun, rotation, centre, drawn, light),
         )
@@ -301,6 +326,7 @@ class RasterRenderer:
         targets = passes.targets(camera.width, camera.height)
         visible = instant.drawn & camera.sees(instant.centre, pieces.radius)
         shading = self._casters(instant.drawn)
+        sunny = shading if instant.daylight > 0 else shading[:0]
         everything = np.arange(len(pieces))
         bounds = dirty.piece_outlines(
             pieces, instant.rotation, instant.centre, everything, 0.0, camera
@@ -316,9 +342,9 @@ class RasterRenderer:
                 views = [camera, *(v for cube in cubes for v in cube.views)]
                 passes.write_frames([self._frame(instant, v) for v in views])
                 passes.use_frame(0)
-                passes.draw_sun(instant, shading, keep=self.cached)
+                passes.draw_sun(instant, sunny, keep=self.cached)
                 passes.draw_ground(shading)
-                passes.write_shadow_mask(instant, shading)
+                passes.write_shadow_mask(instant, sunny)
                 for k, cube in enumerate(cubes):
                     others = instant.drawn.copy()
                     others[mirrors[k]] = False
@@ -344,7 +370,7 @@ class RasterRenderer:
                 whole=derived,
             )
             if "shadow_ids" in layers:
-                passes.draw_shadow(passes.shadow_ids, shading, True)
+                passes.draw_shadow(passes.shadow_ids, sunny, True)
                 out["shadow_ids"] = passes.draw_shade_ids(targets)
             if "glass_ids" in layers:
                 out["glass_ids"] = passes.draw_glass_ids(targets, visible)
@@ -382,7 +408,7 @@ class RasterRenderer:
             np.ascontiguousarray(a, np.float64).tobytes()
             for a in (
                 camera.eye, camera.axes, camera.tangents, [camera.near, camera.far],
-                instant.sun.rows, instant.sun_color,
+                instant.sun.rows, instant.to_sun, instant.sun_color, instant.sky,
             )
         ) + ",".join(layers).encode()  # fmt: skip
         if key != memo.key:
@@ -473,7 +499,8 @@ class RasterRenderer:
 
     def _frame(self, instant: Instant, view: View) -> F4:
         """The uniform block of ``frame.glsl`` for one view."""
-        sky = self.scene.sky
+        zenith, horizon, ground = instant.sky
+        light = instant.daylight * instant.sun_color
         out = np.zeros(FRAME_BYTES // 4, np.float32)
         rows = out[:].reshape(-1, 4)
         rows[0:4] = view.clip(instant.anchor).T
@@ -481,17 +508,13 @@ class RasterRenderer:
         rows[5] = [*(view.axes[0] * view.tangents[0]), 2 / view.width]
         rows[6] = [*(view.axes[1] * view.tangents[1]), 2 / view.height]
         rows[7] = [*view.axes[2], view.far]
-        rows[8] = [*instant.sun.to_sun, math.cos(0.018)]
-        rows[9] = [*instant.sun_color, EXPOSURE]
-        light = sky.strength
-        zenith, horizon = np.array(sky.zenith) * light, np.array(sky.horizon) * light
-        rows[10] = [*zenith, sky.clouds]
+        rows[8] = [*instant.to_sun, math.cos(SUN_HALF_WIDTH)]
+        rows[9] = [*light, EXPOSURE]
+        rows[10] = [*zenith, self.scene.sky.clouds]
         rows[11] = [*horizon, (HAZE / self._reach) ** 2]
-        up = max(float(instant.sun.to_sun[2]), 0.0)
-        bounce = self._floor_color * (
-            0.5 * up * instant.sun_color + 0.6 * (0.5 * zenith + 0.5 * horizon)
-        )
-        rows[12] = [*(np.array(sky.ground) * light * (0.4 + 0.6 * up)), 0]
+        up = max(float(instant.to_sun[2]), 0.0)
+        bounce = self._floor_color * (0.5 * up * light + 0.6 * (0.5 * zenith + 0.5 * horizon))
+        rows[12] = [*(ground * (0.4 + 0.6 * up)), 0]
         rows[13] = [*bounce, self._pieces.stand - instant.anchor[2]]
         rows[14:17] = instant.sun.relative(instant.anchor)
         texel = instant.sun.texel
@@ -511,4 +534,6 @@ class RasterRenderer:
             u, v = self._ground.maps(self._pieces, instant.rotation[k], centre)
             rows[19] = [*u, centre[2] + self._ground.top]
             rows[20] = [*v, k]
+        glow = _twilight(float(instant.to_sun[2]))
+        rows[21] = [*(glow * instant.sun_color), float(instant.to_sun[2])]
         return out

@@ -7,7 +7,7 @@ layout(std140, binding = 0) uniform Frame {
     vec4 ray_y;         // down times tan(half height); w: 2 / height
     vec4 ray_z;         // forward; w: far [m]
     vec4 sun;           // towards the sun; w: cosine of the sun's half width
-    vec4 sun_color;     // w: exposure
+    vec4 sun_color;     // light that arrives: 0 at night; w: exposure
     vec4 zenith;        // w: clouds
     vec4 horizon;       // w: haze [1/m]
     vec4 ground;        // the sky below the horizon
@@ -19,5 +19,6 @@ layout(std140, binding = 0) uniform Frame {
     vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]; w: shadow samples
     vec4 floor_u;       // the floor's texture coordinate u at (x, y, 1); w: height of its top
     vec4 floor_v;       // its v; w: index of its piece
+    vec4 glow;          // the sun's colour in the sky, also at dusk; w: sine of its elevation
 };
 

@@ -10,7 +10,7 @@ vec3 sky_gradient(vec3 d) {
     float s = max(dot(d, sun.xyz), 0.0);
     float s2 = s * s, s4 = s2 * s2, s8 = s4 * s4;
     float s32 = s8 * s8 * s8 * s8;
-    above += sun_color.rgb * (0.035 * s8 + 0.07 * s32);
+    above += glow.rgb * (0.035 * s8 + 0.07 * s32);
     return mix(above, ground.rgb, smoothstep(0.0, 0.25, -d.z));
 }
 
@@ -27,5 +27,6 @@ vec3 sky_full(vec3 d) {
     vec3 light = horizon.rgb * 1.0 + sun_color.rgb * (0.34 + 0.1 * c.g + 0.25 * s * s * s * s);
     color = mix(color, light * (0.82 + 0.3 * c.g), density);
     float disc = smoothstep(sun.w, sun.w * 0.3 + 0.7, dot(d, sun.xyz));
-    return color + sun_color.rgb * (6.0 * disc * (1.0 - density));
+    // Also a sun that no longer lights the ground is seen, as far as it is above the horizon.
+    return color + glow.rgb * (6.0 * disc * (1.0 - density) * smoothstep(-0.002, 0.002, d.z));
 }
