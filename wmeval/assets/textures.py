@@ -540,6 +540,21 @@ def ripples(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     return _shade(rgb, 0.16 * waves, 0.7 * crest, _mottle(size, rng, 0.04, 0.06))
 
 
+@_builder
+def wood(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Planed timber without joints: grain along u, growth rings (colour 1), pores."""
+    rings = periodic_field(size, rng, slope=1.5, low=1, stretch=6)
+    ring = np.sin(11 * rings).astype(np.float32)
+    grain = periodic_field(size, rng, slope=0.8, low=4, stretch=18)
+    pores = _step(1.6, 2.5, periodic_field(size, rng, slope=0.5, low=12, stretch=16))
+    rgb = _mix(
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.6)),
+        np.clip(0.36 + 0.2 * ring + 0.15 * grain, 0, 1).astype(np.float32),
+    )
+    return _shade(rgb, -0.22 * pores, _mottle(size, rng, 0.03, 0.035))
+
+
 # --- baking -------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ DRIVERS: dict[str, str] = {
     "force": "wmeval.sim.drivers.force:Force",
     "release": "wmeval.sim.drivers.release:Release",
     "follow_camera": "wmeval.sim.drivers.follow_camera:FollowCamera",
+    "sun": "wmeval.sim.drivers.sun:Sun",
+    "walking_orbit": "wmeval.sim.drivers.walking_orbit:WalkingOrbit",
 }
 """Kind to "module:Class"; the class has a nested card ``Params`` and takes one of it."""
 
