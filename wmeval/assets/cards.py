@@ -1,0 +1,401 @@
+"""Cards of the RigidBench kind: objects, ramp materials, settings (rooms) and tasks, as YAML.
+
+A card says what a thing is in numbers; a builder of this package, or a user's own file, gives its
+shape and look. An asset folder on the command line overrides cards by id. Identifiers, masses,
+friction, restitution, tags, support surfaces and every interval follow the released configuration
+of RigidBench (sections A.1 to A.3, Tables 4 and 5); sizes are of the real things, and ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from wmeval.errors import UserError, first_problem
+from wmeval.scene import Card, Vec3
+
+Tag = Literal["all", "rolling", "stackable", "bouncy"]
+
+
+def _ascending(interval: tuple[float, float]) -> tuple[float, float]:
+    low, high = interval
+    if not low <= high:
+        raise ValueError(f"[{low}, {high}] does not ascend")
+    return interval
+
+
+Interval = Annotated[tuple[float, float], AfterValidator(_ascending)]
+"""Lower and upper end; values are drawn uniformly in between."""
+
+
+# --- where a shape comes from -------------------------------------------------------------------
+
+
+class Builtin(Card):
+    """Made by a builder of this package.
+
+    Attributes:
+        builder: row of the table of builders of its kind.
+        size_m: extents along x, y, z as it stands [m]; None where the builder knows.
+    """
+
+    source: Literal["builtin"]
+    builder: str
+    size_m: Vec3 | None = None
+
+
+class File(Card):
+    """A user's own file.
+
+    Attributes:
+        path: .blend, .glb, .gltf, .obj, .ply or .stl, relative to its card.
+        scale: factor on the file's units to metres.
+    """
+
+    source: Literal["file"]
+    path: str
+    scale: float = Field(default=1.0, gt=0)
+
+
+class BlenderKit(Card):
+    """An asset of the BlenderKit library, as the released cards name them.
+
+    It cannot be fetched from here: fetch it with Blender, save it, and give a card with its file.
+    """
+
+    source: Literal["blenderkit"]
+    type: Literal["model", "scene", "material"]
+    id: str
+    scale: float = Field(default=1.0, gt=0)
+
+
+Asset = Annotated[Builtin | File | BlenderKit, Field(discriminator="source")]
+
+
+# --- objects and materials ----------------------------------------------------------------------
+
+
+class ObjectPhysics(Card):
+    """Physical numbers of an object.
+
+    Attributes:
+        mass: [kg].
+        friction: Coulomb coefficient; the pair value is the product.
+        restitution: the pair value is the product.
+        collision_shape: what collides.
+    """
+
+    mass: float = Field(gt=0)
+    friction: float = Field(ge=0)
+    restitution: float = Field(ge=0, le=1)
+    collision_shape: Literal["CONVEX_HULL"] = "CONVEX_HULL"
+
+
+class ObjectCard(Card):
+    """An everyday object.
+
+    Attributes:
+        id, name: identifier; name in prompts.
+        asset: where its shape and look come from.
+        physics: its physical numbers.
+        tags: roles that it may play.
+    """
+
+    id: str
+    name: str
+    asset: Asset
+    physics: ObjectPhysics
+    tags: tuple[Tag, ...] = Field(min_length=1)
+
+    @property
+    def phrase(self) -> str:
+        """Name with the indefinite article, lower case: "an apple"."""
+        name = self.name[0].lower() + self.name[1:] if not self._proper else self.name
+        return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+    @property
+    def _proper(self) -> bool:
+        # A name of several capitalised words is a proper name, and keeps them.
+        return any(word[0].isupper() for word in self.name.split()[1:]) or "'" in self.name
+
+
+class MaterialCard(Card):
+    """A ramp's material: its look alone, physics is the passive default."""
+
+    id: str
+    name: str
+    asset: Asset
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+class Surface(Card):
+    """A level support.
+
+    Attributes:
+        center: middle of the support [m], world frame.
+        size: extents along its long and its short axis [m].
+        long_axis_deg: direction of the long axis from +x about z [deg].
+        clutter_hide: names of what the layout removes from it.
+    """
+
+    center: Vec3
+    size: tuple[float, float]
+    long_axis_deg: float = 0.0
+    clutter_hide: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Surface:
+        if min(self.size) <= 0:
+            raise ValueError(f"size {self.size} is not positive")
+        return self
+
+
+class SettingCard(Card):
+    """A room or outdoor place with named supports (RigidBench calls it a scene)."""
+
+    id: str
+    name: str
+    asset: Asset
+    surfaces: dict[str, Surface] = Field(min_length=1)
+
+
+# --- tasks --------------------------------------------------------------------------------------
+
+
+class Drop(Card):
+    """An object above the support, let go: ``height_m`` from the support to its lowest point."""
+
+    kind: Literal["drop"]
+    slot: str
+    tags: Tag
+    height_m: Interval
+
+
+class Ramp(Card):
+    """A wedge on the support.
+
+    Attributes:
+        facing: the way down its slope, along the layout's x axis.
+        gap_m: to the ramp that faces it [m]; both draw the same value.
+    """
+
+    kind: Literal["ramp"]
+    slot: str
+    length_m: Interval
+    height_m: Interval
+    width_m: Interval
+    facing: Literal["forward", "backward"] = "forward"
+    gap_m: Interval | None = None
+
+
+class OnRamp(Card):
+    """An object on a ramp's slope, rolling axis across it.
+
+    Attributes:
+        ramp: slot of the ramp.
+        position: from the top, as a fraction of the slope.
+    """
+
+    kind: Literal["on_ramp"]
+    slot: str
+    tags: Tag
+    ramp: str
+    position: float = Field(ge=0, le=1)
+
+
+class Line(Card):
+    """Objects in a row in front of a ramp: ``distance_m`` to the first, ``gap_m`` in between."""
+
+    kind: Literal["line"]
+    slot: str
+    tags: Tag
+    count: int = Field(ge=1)
+    in_front_of: str
+    distance_m: Interval
+    gap_m: Interval
+
+
+class Cluster(Card):
+    """Objects in a ring, neighbours ``gap_m`` apart."""
+
+    kind: Literal["cluster"]
+    slot: str
+    tags: Tag
+    count: int = Field(ge=2)
+    gap_m: Interval
+
+
+Placement = Annotated[Drop | Ramp | OnRamp | Line | Cluster, Field(discriminator="kind")]
+
+
+class SurfacePhysics(Card):
+    """Physics of the support where a task changes it."""
+
+    friction: float = Field(ge=0)
+    restitution: float = Field(ge=0, le=1)
+
+
+class TaskCard(Card):
+    """One of the five tasks (Table 4).
+
+    Attributes:
+        id: identifier.
+        placements: what is put where, in order.
+        support: physics of the support; None leaves the passive default.
+        ramp_materials: ids that ramps draw from.
+        prompt: template; ``{slot}`` becomes the object's name with its article.
+        camera_deg: intervals of the camera's azimuth relative to the layout's rotation [deg].
+    """
+
+    id: str
+    placements: tuple[Placement, ...] = Field(min_length=1)
+    support: SurfacePhysics | None = None
+    ramp_materials: tuple[str, ...] = ()
+    prompt: str
+    camera_deg: tuple[Interval, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> TaskCard:
+        slots = [p.slot for p in self.placements]
+        twice = sorted({s for s in slots if slots.count(s) > 1})
+        if twice:
+            raise ValueError(f"slot {twice[0]!r} twice")
+        ramps = {p.slot for p in self.placements if isinstance(p, Ramp)}
+        for placement in self.placements:
+            needed = {"on_ramp": "ramp", "line": "in_front_of"}.get(placement.kind)
+            if needed and getattr(placement, needed) not in ramps:
+                raise ValueError(f"slot {placement.slot!r}: no ramp {getattr(placement, needed)!r}")
+        if ramps and not self.ramp_materials:
+            raise ValueError("ramps need ramp_materials")
+        return self
+
+
+# --- the library --------------------------------------------------------------------------------
+
+
+class Partition(Card):
+    """Settings and objects of one side of the split (Table 5)."""
+
+    scenes: tuple[str, ...]
+    objects: tuple[str, ...]
+
+
+class Splits(Card):
+    """What is trained on and what is held out."""
+
+    tasks: tuple[str, ...]
+    train: Partition
+    held_out: Partition
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """All cards by id.
+
+    Attributes:
+        folders: where the card of "kind/id" lies; a `File`'s path is relative to it.
+    """
+
+    objects: Mapping[str, ObjectCard]
+    materials: Mapping[str, MaterialCard]
+    settings: Mapping[str, SettingCard]
+    tasks: Mapping[str, TaskCard]
+    splits: Splits
+    folders: Mapping[str, Traversable | Path]
+
+    def tagged(self, tag: Tag, among: tuple[str, ...]) -> tuple[str, ...]:
+        """Ids among the given ones with a tag, in their order."""
+        return tuple(i for i in among if tag in self.objects[i].tags)
+
+
+_KINDS: dict[str, type[Card]] = {
+    "objects": ObjectCard,
+    "materials": MaterialCard,
+    "settings": SettingCard,
+    "tasks": TaskCard,
+}
+_ALIASES = {"settings": ("settings", "scenes")}
+"""Folder names: the released configuration calls settings scenes."""
+
+
+def library(assets: str | Path | None = None) -> Library:
+    """The built-in cards, with those of a user's asset folder in their place.
+
+    Args:
+        assets: folder with ``objects/``, ``materials/``, ``settings/`` (or ``scenes/``) of YAML
+            cards; a card replaces the built-in one of its id, or adds one.
+
+    Raises:
+        UserError: no such folder, or a card that is wrong; the message names file and field.
+    """
+    built_in = _builtin()
+    if assets is None:
+        return built_in
+    root = Path(assets)
+    if not root.is_dir():
+        raise UserError(f"asset folder {root} does not exist: give a folder of cards")
+    cards, folders = _read(root)
+    if not folders:
+        raise UserError(
+            f"asset folder {root} holds no card: put YAML files into objects/, materials/ or "
+            "settings/"
+        )
+    return Library(
+        {**built_in.objects, **cards["objects"]},
+        {**built_in.materials, **cards["materials"]},
+        {**built_in.settings, **cards["settings"]},
+        {**built_in.tasks, **cards["tasks"]},
+        built_in.splits,
+        {**built_in.folders, **folders},
+    )
+
+
+@cache
+def _builtin() -> Library:
+    root = files("wmeval.assets").joinpath("rigidbench")
+    cards, folders = _read(root)
+    splits = _card(root.joinpath("splits.yaml"), Splits)
+    return Library(
+        cards["objects"], cards["materials"], cards["settings"], cards["tasks"], splits, folders
+    )
+
+
+def _read(root: Traversable | Path) -> tuple[dict[str, Any], dict[str, Traversable | Path]]:
+    cards: dict[str, Any] = {kind: {} for kind in _KINDS}
+    folders: dict[str, Traversable | Path] = {}
+    for kind, model in _KINDS.items():
+        for name in _ALIASES.get(kind, (kind,)):
+            folder = root.joinpath(name)
+            if not folder.is_dir():
+                continue
+            for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+                if not entry.name.endswith((".yaml", ".yml")):
+                    continue
+                card: Any = _card(entry, model)
+                if card.id != entry.name.rsplit(".", 1)[0]:
+                    raise UserError(f"card {entry}: id = {card.id!r}: name the file like its id")
+                cards[kind][card.id] = card
+                folders[f"{kind}/{card.id}"] = folder
+    return cards, folders
+
+
+_C = TypeVar("_C", bound=Card)
+
+
+def _card(entry: Traversable | Path, model: type[_C]) -> _C:
+    try:
+        return model.model_validate(yaml.safe_load(entry.read_text("utf-8")))
+    except ValidationError as error:
+        raise UserError(f"card {entry}: {first_problem(error)}") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"card {entry}: {error}") from error
