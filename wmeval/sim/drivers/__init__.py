@@ -13,6 +13,10 @@ DRIVERS: dict[str, str] = {
     "force": "wmeval.sim.drivers.force:Force",
     "release": "wmeval.sim.drivers.release:Release",
     "follow_camera": "wmeval.sim.drivers.follow_camera:FollowCamera",
+    "vehicle": "wmeval.sim.drivers.vehicle:Vehicle",
+    "road": "wmeval.sim.drivers.road:Road",
+    "chase_camera": "wmeval.sim.drivers.chase_camera:ChaseCamera",
+    "mounted_camera": "wmeval.sim.drivers.chase_camera:MountedCamera",
     "sun": "wmeval.sim.drivers.sun:Sun",
     "walking_orbit": "wmeval.sim.drivers.walking_orbit:WalkingOrbit",
 }
