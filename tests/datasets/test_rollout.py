@@ -62,6 +62,7 @@ BAD = {
     "camera/fov_y": (lambda a: a + 4, "camera/fov_y leaves"),
     "camera/T_world_camera": (lambda a: 2 * a, "camera/T_world_camera .* no rigid pose"),
     "light/sun_color": (lambda a: a[1:], "light/sun_color has 24 along 'state'; it needs 25"),
+    "light/sky": (lambda a: a[:, :2], "light/sky has 2 along '3'; it needs 3"),
     "contact/substep": (lambda a: a[::-1].copy(), "contact/substep descends"),
     "contact/body_a": (lambda a: a + 3, "contact/body_a names body"),
     "contact/body_b": (lambda a: a - 9, "contact/body_b is negative"),
@@ -91,6 +92,22 @@ def test_steps_that_do_not_fit_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             dataclasses.replace(rollout, **{name: value})
+
+
+def test_modal_state_is_what_the_scene_declares():
+    rollout = make_rollout(modal=("slosh", "gait"))
+    state, slosh = rollout.log.state, rollout.log.state.modal["slosh"]
+    assert slosh.shape == (25, 2)
+    for modal, message in (
+        ({"slosh": slosh}, "modal/gait is missing: the scene declares it"),
+        ({"slosh": slosh, "gait": slosh[:, :1]}, r"modal/gait is float64 \(25, 1\); .*\(25, 2\)"),
+        ({"slosh": slosh, "gait": slosh.astype(np.float32)}, "modal/gait is float32"),
+        ({"slosh": slosh, "gait": slosh * np.nan}, "modal/gait is not finite"),
+        ({"slosh": slosh, "gait": slosh, "wave": slosh}, "modal/wave is not declared"),
+    ):
+        log = dataclasses.replace(rollout.log, state=dataclasses.replace(state, modal=modal))
+        with pytest.raises(ValueError, match=message):
+            dataclasses.replace(rollout, log=log)
 
 
 def test_frames_that_do_not_fit_are_named():

@@ -116,8 +116,8 @@ class Stage:
             self._look()
 
     def _reads_body(self, body: int) -> None:
-        """The same before the state of a data body is read."""
-        if not self._shows:
+        """The same before the state of a body is read: only data bodies are shown."""
+        if not self._data_bodies[body]:
             return
         if self._showing:
             if self._shown_bodies[body] and not self._shown_bodies_now[body]:
@@ -148,15 +148,17 @@ class Stage:
                 "data bodies (collision=())"
             )
 
-    def _data_pose(self, body: int) -> tuple[Vec, Quat]:
-        """Pose of a body that no row reads."""
-        self._reads_body(body)
+    def _still_pose(self, body: int) -> tuple[Vec, Quat]:
+        """Pose of a body that the engine does not move."""
+        if self._shows:
+            self._reads_body(body)
         px, py, pz, x, y, z, w = self._rows.last(body)[:7]
         return (px, py, pz), (w, x, y, z)
 
-    def _data_velocity(self, body: int) -> tuple[Vec, Vec]:
-        """Velocity of a body that no row reads."""
-        self._reads_body(body)
+    def _still_velocity(self, body: int) -> tuple[Vec, Vec]:
+        """Velocity of a body that the engine does not move."""
+        if self._shows:
+            self._reads_body(body)
         vx, vy, vz, wx, wy, wz = self._rows.last(body)[7:]
         return (vx, vy, vz), (wx, wy, wz)
 
@@ -199,7 +201,7 @@ class Stage:
 
     def active(self, body: int) -> bool:
         """Whether the body's slot is in the world."""
-        if self._data_bodies[body]:
+        if self._shows:
             self._reads_body(body)
         return self._rows.active(body)
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from wmeval.errors import UserError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
-from wmeval.scene import DYNAMIC, KINEMATIC, Body, Meshes, Scene
+from wmeval.scene import DYNAMIC, Body, Meshes, Scene
 from wmeval.sim.engines.bullet_shapes import make_shape, principal_inertia
 from wmeval.sim.protocol import (
     ContactPoint,
@@ -252,7 +252,7 @@ class BulletEngine(Stage):
         if known is None:
             number = self._moving.get(body)
             if number is None:
-                return self._data_pose(body)
+                return self._still_pose(body)
             position, (x, y, z, w) = self._p.getBasePositionAndOrientation(number, self._client)
             known = self._poses[body] = (position, (w, x, y, z))
         return known
@@ -263,7 +263,7 @@ class BulletEngine(Stage):
         if known is None:
             number = self._moving.get(body)
             if number is None:
-                return self._data_velocity(body)
+                return self._still_velocity(body)
             known = self._velocities[body] = self._p.getBaseVelocity(number, self._client)
         return known
 
@@ -574,12 +574,21 @@ class BulletEngine(Stage):
         """
         p, c, index = self._p, self._client, self._index
         hit = p.rayTest(origin, end, physicsClientId=c)[0]
-        rank = 0
-        while hit[0] >= 0 and index[hit[0]] in ignore:
-            # From the nearest to the next: hits are sorted, a body may be hit more than once.
-            rank += 1
-            hit = p.rayTestBatch((origin,), (end,), reportHitNumber=rank, physicsClientId=c)[0]
+        if hit[0] >= 0 and index[hit[0]] in ignore:
+            hit = self._next_hit(origin, end, ignore)
         return RayHit(index[hit[0]], hit[3], hit[4], hit[2]) if hit[0] >= 0 else None
+
+    def _next_hit(self, origin: Vec, end: Vec, ignore: tuple[int, ...]) -> Any:
+        """The nearest of all hits of bodies that are not ignored; PyBullet does not sort them."""
+        p, c, index = self._p, self._client, self._index
+        nearest: Any = (-1, -1, 1.0)
+        for rank in range(len(index) * 64):
+            hit = p.rayTestBatch((origin,), (end,), reportHitNumber=rank, physicsClientId=c)[0]
+            if hit[0] < 0:
+                break
+            if index[hit[0]] not in ignore and hit[2] < nearest[2]:
+                nearest = hit
+        return nearest
 
     def cast_rays(
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
