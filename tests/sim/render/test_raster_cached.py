@@ -45,6 +45,12 @@ def script():
     for k in (7, 8, 9):
         yield replace(moved(SCENE, k), sun_direction=low), 640, 352, LAYERS
     yield replace(state, sun_color=state.sun_color * 0.5), 640, 352, LAYERS
+    for k in (7, 8, 9):
+        yield replace(moved(SCENE, k), sky=state.sky * 0.3), 640, 352, LAYERS
+    night = low * (1, 1, -1)
+    for k in (7, 8, 9):
+        yield replace(moved(SCENE, k), sun_direction=night), 640, 352, ALL
+    yield replace(moved(SCENE, 9), sun_direction=night * (-1, 1, 1)), 640, 352, LAYERS
     # Only one thing moves: the chrome ball, the glass, then something high above the floor.
     for index, shift in ((4, (0.1, 0, 0)), (5, (0, 0.1, 0)), (9, (0, 0, 2.0)), (1, (0, -2.5, 1.2))):
         yield state, 640, 352, LAYERS

@@ -81,7 +81,8 @@ def _smooth(x: float) -> float:
 
 def _daylight(elevation: float) -> float:
     """Share of the sun's light that arrives, by the sine of its elevation: none at night."""
-    return _smooth(elevation / (2 * SUN_HALF_WIDTH))
+    # A sun on the very horizon lights nothing, and its shadows would have no end.
+    return _smooth(elevation / (2 * SUN_HALF_WIDTH)) if elevation > 1e-6 else 0.0
 
 
 def _twilight(elevation: float) -> float:
