@@ -1,0 +1,547 @@
+"""Balls on a table from event to event: nothing is stepped, and any time can be asked for.
+
+The next event is the earliest of all phase ends, ball-ball contacts and ball-cushion contacts, each
+found in closed form or as a bracketed root (`carom_roots`). What happens does not depend on when
+somebody looks. Rules that the equations leave open, all deterministic:
+
+- One instant is resolved in rounds until nothing that touches approaches. A round takes ALL pairs
+  of balls that touch and approach, together (`carom_collisions`); without any, the first cushion.
+- A pair, or a ball and a cushion, that meets again within ``contact_time`` of its last impact, the
+  time that a contact lasts, meets without loss (restitution 1; a cushion then pushes at the
+  height of the centre). This is the TC model of Luding and McNamara, "How to handle the inelastic
+  collapse of a dissipative hard-sphere gas with the TC model", Granular Matter 1 (1998) 113-128: a
+  ball whose spin presses it against another makes finitely many, ever smaller, bounces.
+- A pair that touches without approaching and is pressed together by friction with the cloth, first
+  gets that friction of half a contact time at once, and then bounces as above.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from wmeval.sim.engines.carom_collisions import (
+    Hit,
+    Impulse,
+    PairFriction,
+    approach,
+    resolve_cushion,
+    resolve_hits,
+)
+from wmeval.sim.engines.carom_motion import (
+    RESTING,
+    BallState,
+    Cloth,
+    Phase,
+    Turning,
+    begin,
+)
+from wmeval.sim.engines.carom_roots import RESTING as RESTING_SPEED
+from wmeval.sim.engines.carom_roots import TOUCHING, first_contact
+from wmeval.sim.protocol import Quat, Vec
+
+_PARTING = 1e-9
+"""Least speed [m/s] at which a pressed pair parts."""
+_MAX_ROUNDS = 10_000
+
+
+@dataclass(frozen=True)
+class Cushion:
+    """A straight cushion.
+
+    Attributes:
+        normal: horizontal unit vector into the table.
+        offset: ``centre . normal`` [m] of a ball that touches.
+        nose: sin theta of `resolve_cushion`.
+    """
+
+    normal: tuple[float, float]
+    offset: float
+    nose: float
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """All that decides what happens on a table.
+
+    Attributes:
+        radius: of every ball [m].
+        masses: [kg].
+        cloths: what each ball meets on the cloth.
+        cushions: any number.
+        restitution: of ball i with ball j.
+        friction: scale of ``pair_friction`` for ball i with ball j.
+        cushion_restitution: of ball i with cushion k.
+        cushion_friction: coefficient of ball i with cushion k.
+        pair_friction: between balls.
+        contact_time: [s].
+    """
+
+    radius: float
+    masses: tuple[float, ...]
+    cloths: tuple[Cloth, ...]
+    cushions: tuple[Cushion, ...]
+    restitution: tuple[tuple[float, ...], ...]
+    friction: tuple[tuple[float, ...], ...]
+    cushion_restitution: tuple[tuple[float, ...], ...]
+    cushion_friction: tuple[tuple[float, ...], ...]
+    pair_friction: PairFriction = field(default_factory=PairFriction)
+    contact_time: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Impact:
+    """One impact.
+
+    Attributes:
+        time: [s].
+        a: ball.
+        b: the other ball, or None.
+        cushion: the cushion, or None.
+        position: of the contact, on b or the cushion, [m]; z above the cloth.
+        normal: unit vector towards a.
+        normal_impulse: on a [N s].
+        tangential_impulse: friction impulse on a [N s].
+        distance: gap [m].
+    """
+
+    time: float
+    a: int
+    b: int | None
+    cushion: int | None
+    position: Vec
+    normal: Vec
+    normal_impulse: float
+    tangential_impulse: Vec
+    distance: float
+
+
+@dataclass(frozen=True)
+class BallMechanics:
+    """Mechanics of one ball at one instant.
+
+    Attributes:
+        momentum: (3,) [kg m/s].
+        angular_momentum: about its centre, (3,) [kg m^2/s].
+        translational_energy, rotational_energy: [J].
+    """
+
+    momentum: Vec
+    angular_momentum: Vec
+    translational_energy: float
+    rotational_energy: float
+
+    @property
+    def energy(self) -> float:
+        """Kinetic energy [J]."""
+        return self.translational_energy + self.rotational_energy
+
+
+def ball_mechanics(state: BallState, mass: float, radius: float) -> BallMechanics:
+    """Mechanics of a solid ball of uniform density."""
+    s, inertia = state, 0.4 * mass * radius * radius
+    return BallMechanics(
+        (mass * s.vx, mass * s.vy, 0.0),
+        (inertia * s.wx, inertia * s.wy, inertia * s.wz),
+        0.5 * mass * (s.vx * s.vx + s.vy * s.vy),
+        0.5 * inertia * (s.wx * s.wx + s.wy * s.wy + s.wz * s.wz),
+    )
+
+
+@dataclass
+class _Instant:
+    """States at one instant while it is being resolved."""
+
+    time: float
+    states: list[BallState]
+    touched: set[int] = field(default_factory=set)
+
+
+class Table:
+    """Balls on a table.
+
+    Args:
+        spec: all that decides what happens.
+        states: of the balls at t = 0.
+        rotations: of the balls at t = 0, wxyz.
+
+    Attributes:
+        now: time reached [s].
+        impacts: since the caller last cleared the list.
+        events: events so far.
+    """
+
+    def __init__(
+        self, spec: TableSpec, states: Sequence[BallState], rotations: Sequence[Quat]
+    ) -> None:
+        self.spec = spec
+        self.now = 0.0
+        self.impacts: list[Impact] = []
+        self.events = 0
+        n = len(states)
+        self._phases: list[list[Phase]] = [
+            [begin(s, 0.0, c)] for s, c in zip(states, spec.cloths, strict=True)
+        ]
+        self._turnings = [Turning(q) for q in rotations]
+        self._pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+        self._walls = [(i, k) for i in range(n) for k in range(len(spec.cushions))]
+        self._pair_times = dict.fromkeys(self._pairs, math.inf)
+        self._wall_times = dict.fromkeys(self._walls, math.inf)
+        self._pair_last = dict.fromkeys(self._pairs, -math.inf)
+        self._wall_last = dict.fromkeys(self._walls, -math.inf)
+        self._next = 0.0
+        self._predict(0.0, range(n))
+
+    # --- what is ----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._phases)
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing moves or turns."""
+        return all(p[-1].kind == RESTING for p in self._phases)
+
+    @property
+    def next_event(self) -> float:
+        """Time of the next event [s]; infinite when nothing will happen."""
+        return self._next
+
+    def phases(self, ball: int) -> tuple[Phase, ...]:
+        """All phases of a ball so far, in order; each lasts until the next begins."""
+        return tuple(self._phases[ball])
+
+    def phase(self, ball: int, t: float) -> Phase:
+        """The phase of a ball at a time [s] up to `now`.
+
+        Raises:
+            ValueError: a time before 0 or after `now`.
+        """
+        phases = self._phases[ball]
+        if t >= phases[-1].start and t <= self.now:
+            return phases[-1]
+        if not 0.0 <= t <= self.now:
+            raise ValueError(f"t = {t} s: the table knows 0 to {self.now} s")
+        return phases[bisect_right(phases, t, key=_start) - 1]
+
+    def state(self, ball: int, t: float) -> BallState:
+        """State of a ball at ANY time [s] up to `now`, exactly; after the events of that time.
+
+        Raises:
+            ValueError: a time before 0 or after `now`.
+        """
+        return self.phase(ball, t).at(t)
+
+    def rotation(self, ball: int) -> Quat:
+        """Rotation (wxyz) of a ball now."""
+        return self._turnings[ball].at(self._phases[ball], self.now)
+
+    def mechanics(self, t: float) -> tuple[BallMechanics, ...]:
+        """Momentum and energy of every ball at ANY time [s] up to `now`.
+
+        Raises:
+            ValueError: a time before 0 or after `now`.
+        """
+        spec = self.spec
+        return tuple(
+            ball_mechanics(self.state(i, t), m, spec.radius) for i, m in enumerate(spec.masses)
+        )
+
+    def gap(self, a: int, b: int) -> float:
+        """Distance of two balls' surfaces [m] now."""
+        p, q = self.state(a, self.now), self.state(b, self.now)
+        return math.hypot(p.x - q.x, p.y - q.y) - 2.0 * self.spec.radius
+
+    # --- what is done to it -----------------------------------------------------------------
+
+    def put(self, ball: int, state: BallState, rotation: Quat | None = None) -> None:
+        """Give a ball another state now; None leaves its rotation."""
+        self.put_all({ball: (state, rotation)})
+
+    def put_all(self, states: dict[int, tuple[BallState, Quat | None]]) -> None:
+        """Give several balls other states at once."""
+        for ball, (state, rotation) in states.items():
+            q = self.rotation(ball) if rotation is None else rotation
+            self._phases[ball].append(begin(state, self.now, self.spec.cloths[ball]))
+            self._turnings[ball].restart(q, len(self._phases[ball]) - 1)
+            for last in (self._pair_last, self._wall_last):
+                for key in last:
+                    if key[0] == ball or (last is self._pair_last and key[1] == ball):
+                        last[key] = -math.inf
+        self._predict(self.now, states)
+
+    def advance(self, until: float) -> None:
+        """Go on to a time [s]; every event up to and at it happens."""
+        while self._next <= until:
+            self._happen(self._next)
+        self.now = until
+
+    def settle(self, longest: float = 600.0) -> float:
+        """Go on until everything rests.
+
+        Returns:
+            The time [s] of the last event.
+
+        Raises:
+            RuntimeError: something still moves ``longest`` [s] from now.
+        """
+        limit = self.now + longest
+        while not self.at_rest:
+            if self._next > limit:
+                raise RuntimeError(f"balls still move after {longest} s: is there friction?")
+            t = self._next
+            self._happen(t)
+            self.now = t
+        return self.now
+
+    # --- events -----------------------------------------------------------------------------
+
+    def _predict(self, t: float, balls: Iterable[int]) -> None:
+        """When the balls next meet each other and the cushions, seen from time t."""
+        spec, changed = self.spec, set(balls)
+        phases = [p[-1] for p in self._phases]
+        for i, j in self._pairs:
+            if i not in changed and j not in changed:
+                continue
+            a, b = phases[i], phases[j]
+            if a.kind == RESTING and b.kind == RESTING:
+                self._pair_times[i, j] = math.inf
+                continue
+            h = first_pair_contact(a, b, t, 2.0 * spec.radius)
+            self._pair_times[i, j] = math.inf if h is None else t + h
+        for i in changed:
+            phase = phases[i]
+            for k, cushion in enumerate(spec.cushions):
+                h = None if phase.kind == RESTING else _first_wall_contact(phase, t, cushion)
+                self._wall_times[i, k] = math.inf if h is None else t + h
+        self._next = min(
+            min((p.end for p in phases), default=math.inf),
+            min(self._pair_times.values(), default=math.inf),
+            min(self._wall_times.values(), default=math.inf),
+        )
+
+    def _happen(self, t: float) -> None:
+        """All that happens at time t, the next event's."""
+        self.events += 1
+        spec = self.spec
+        changed = set()
+        for i, phases in enumerate(self._phases):
+            if phases[-1].end <= t:
+                phases.append(begin(phases[-1].last(spec.radius), t, spec.cloths[i]))
+                changed.add(i)
+        pairs = [pair for pair, time in self._pair_times.items() if time <= t]
+        walls = [wall for wall, time in self._wall_times.items() if time <= t]
+        if pairs or walls:
+            now = _Instant(t, [p[-1].at(t) for p in self._phases])
+            self._rounds(now)
+            self._press(now, pairs, walls)
+            for i in now.touched:
+                self._phases[i].append(begin(now.states[i], t, spec.cloths[i]))
+            # A contact that came to nothing is predicted anew, too.
+            changed |= now.touched | {i for pair in pairs for i in pair} | {i for i, _ in walls}
+        self._predict(t, sorted(changed))
+
+    def _rounds(self, now: _Instant) -> None:
+        """Impacts until nothing that touches approaches."""
+        for _ in range(_MAX_ROUNDS):
+            hits = self._hits(now)
+            if hits:
+                for cluster in clusters(hits):
+                    self._collide(now, cluster)
+                continue
+            wall = next((w for w in self._walls if self._closing(now, w)), None)
+            if wall is None:
+                return
+            self._bounce(now, wall)
+        raise RuntimeError(f"the impacts at t = {now.time} s do not end")
+
+    def _hits(self, now: _Instant) -> list[Hit]:
+        """Pairs that touch and approach."""
+        hits = []
+        for i, j in self._pairs:
+            a, b = now.states[i], now.states[j]
+            dx, dy = a.x - b.x, a.y - b.y
+            if (dx * a.vx + dy * a.vy) - (dx * b.vx + dy * b.vy) >= 0.0:
+                continue
+            distance = math.hypot(dx, dy)
+            if distance - 2.0 * self.spec.radius > TOUCHING:
+                continue
+            normal = (dx / distance, dy / distance)
+            if approach(a, b, normal) < -RESTING_SPEED:
+                hits.append(self._hit(now, i, j, normal))
+        return hits
+
+    def _hit(self, now: _Instant, i: int, j: int, normal: tuple[float, float]) -> Hit:
+        spec = self.spec
+        again = now.time - self._pair_last[i, j] < spec.contact_time
+        e = 1.0 if again else spec.restitution[i][j]
+        return Hit(i, j, normal, e, spec.friction[i][j])
+
+    def _collide(self, now: _Instant, hits: Sequence[Hit]) -> None:
+        spec = self.spec
+        before = now.states
+        now.states, impulses = resolve_hits(
+            before, hits, spec.masses, spec.radius, spec.pair_friction
+        )
+        for hit, impulse in zip(hits, impulses, strict=True):
+            self._pair_last[hit.a, hit.b] = now.time
+            now.touched |= {hit.a, hit.b}
+            if impulse.normal > 0.0:
+                self._note_pair(now, hit, impulse)
+
+    def _note_pair(self, now: _Instant, hit: Hit, impulse: Impulse) -> None:
+        (nx, ny), r = hit.normal, self.spec.radius
+        a, b = now.states[hit.a], now.states[hit.b]
+        distance = math.hypot(a.x - b.x, a.y - b.y) - 2.0 * r
+        self.impacts.append(
+            Impact(
+                now.time, hit.a, hit.b, None, (b.x + r * nx, b.y + r * ny, r), (nx, ny, 0.0),
+                impulse.normal, impulse.tangential, distance,
+            )
+        )  # fmt: skip
+
+    def _closing(self, now: _Instant, wall: tuple[int, int]) -> bool:
+        """A ball touches a cushion and approaches it."""
+        s, cushion = now.states[wall[0]], self.spec.cushions[wall[1]]
+        nx, ny = cushion.normal
+        return (
+            s.vx * nx + s.vy * ny < -RESTING_SPEED
+            and s.x * nx + s.y * ny - cushion.offset <= TOUCHING
+        )
+
+    def _bounce(self, now: _Instant, wall: tuple[int, int]) -> None:
+        spec, (i, k) = self.spec, wall
+        cushion = spec.cushions[k]
+        again = now.time - self._wall_last[wall] < spec.contact_time
+        s = now.states[i]
+        after, impulse, normal = resolve_cushion(
+            s,
+            cushion.normal,
+            mass=spec.masses[i],
+            radius=spec.radius,
+            nose=0.0 if again else cushion.nose,
+            restitution=1.0 if again else spec.cushion_restitution[i][k],
+            friction=spec.cushion_friction[i][k],
+        )
+        now.states[i] = after
+        now.touched.add(i)
+        self._wall_last[wall] = now.time
+        r, (nx, ny, nz) = spec.radius, normal
+        gap = s.x * cushion.normal[0] + s.y * cushion.normal[1] - cushion.offset
+        self.impacts.append(
+            Impact(
+                now.time, i, None, k, (s.x - r * nx, s.y - r * ny, r - r * nz), normal,
+                impulse.normal, impulse.tangential, gap,
+            )
+        )  # fmt: skip
+
+    # --- pressed together -------------------------------------------------------------------
+
+    def _press(
+        self, now: _Instant, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
+    ) -> None:
+        """Contacts that were due and did not approach: friction with the cloth presses them."""
+        done = set(now.touched)
+        pressed = [p for p in pairs if done.isdisjoint(p)]
+        against = [w for w in walls if w[0] not in done]
+        for i, j in pressed:
+            self._preload(now, (i, j))
+            a, b = now.states[i], now.states[j]
+            dx, dy = a.x - b.x, a.y - b.y
+            distance = math.hypot(dx, dy)
+            normal = (dx / distance, dy / distance)
+            if approach(a, b, normal) < 0.0:
+                self._collide(now, [Hit(i, j, normal, 1.0, self.spec.friction[i][j])])
+            self._pair_last[i, j] = now.time
+            a, b = now.states[i], now.states[j]
+            lack = _PARTING - approach(a, b, normal)
+            if lack > 0.0:
+                half = 0.5 * lack
+                now.states[i] = _moved(a, normal, half)
+                now.states[j] = _moved(b, normal, -half)
+        for i, k in against:
+            self._preload(now, (i,))
+            normal = self.spec.cushions[k].normal
+            self._wall_last[i, k] = now.time
+            s = now.states[i]
+            if s.vx * normal[0] + s.vy * normal[1] < 0.0:
+                self._bounce(now, (i, k))
+            s = now.states[i]
+            lack = _PARTING - (s.vx * normal[0] + s.vy * normal[1])
+            if lack > 0.0:
+                now.states[i] = _moved(s, normal, lack)
+        if pressed or against:
+            self._rounds(now)
+
+    def _preload(self, now: _Instant, balls: Sequence[int]) -> None:
+        """Half a contact time of friction with the cloth, in place."""
+        for i in balls:
+            phase = self._phases[i][-1]
+            now.touched.add(i)
+            if phase.kind == RESTING:
+                continue
+            h = min(0.5 * self.spec.contact_time, phase.end - now.time)
+            s = now.states[i]
+            now.states[i] = BallState(
+                s.x, s.y, s.vx + phase.ax * h, s.vy + phase.ay * h,
+                s.wx + phase.bx * h, s.wy + phase.by * h, s.wz + phase.bz * h,
+            )  # fmt: skip
+
+
+_start: Callable[[Phase], float] = lambda phase: phase.start  # noqa: E731
+
+
+def _moved(state: BallState, normal: tuple[float, float], speed: float) -> BallState:
+    return replace(state, vx=state.vx + speed * normal[0], vy=state.vy + speed * normal[1])
+
+
+def clusters(hits: Sequence[Hit]) -> list[list[Hit]]:
+    """Hits that hang together through common balls, in order."""
+    groups: list[tuple[set[int], list[Hit]]] = []
+    for hit in hits:
+        balls, members = {hit.a, hit.b}, [hit]
+        rest = []
+        for group in groups:
+            if group[0] & balls:
+                balls |= group[0]
+                members = group[1] + members
+            else:
+                rest.append(group)
+        groups = [*rest, (balls, members)]
+    return [members for _, members in groups]
+
+
+def first_pair_contact(a: Phase, b: Phase, t: float, distance: float) -> float | None:
+    """When two balls next touch within their present phases, counted from t [s]; None: not."""
+    p, q = a.at(t), b.at(t)
+    horizon = min(a.end, b.end) - t
+    dx, dy = p.x - q.x, p.y - q.y
+    vx, vy = p.vx - q.vx, p.vy - q.vy
+    ax, ay = 0.5 * (a.ax - b.ax), 0.5 * (a.ay - b.ay)
+    squared = dx * dx + dy * dy
+    reach = distance + (math.hypot(vx, vy) + math.hypot(ax, ay) * horizon) * horizon
+    if squared > 1.000001 * reach * reach:
+        return None
+    # (|d|^2 - D^2) / 2D: the gap to first order where it vanishes.
+    k = 0.5 / distance
+    quartic = (
+        k * (squared - distance * distance),
+        2.0 * k * (dx * vx + dy * vy),
+        k * (vx * vx + vy * vy + 2.0 * (dx * ax + dy * ay)),
+        2.0 * k * (vx * ax + vy * ay),
+        k * (ax * ax + ay * ay),
+    )
+    return first_contact(quartic, horizon)
+
+
+def _first_wall_contact(phase: Phase, t: float, cushion: Cushion) -> float | None:
+    s = phase.at(t)
+    nx, ny = cushion.normal
+    gap = (
+        s.x * nx + s.y * ny - cushion.offset,
+        s.vx * nx + s.vy * ny,
+        0.5 * (phase.ax * nx + phase.ay * ny),
+    )
+    return first_contact(gap, phase.end - t)
