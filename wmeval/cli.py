@@ -116,8 +116,13 @@ SceneSeeds = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Scene seed.")]
 Size = Annotated[str, typer.Option("--size", help="Picture size, WIDTHxHEIGHT.")]
-EngineName = Annotated[str, typer.Option("--engine", help="Row of `wmeval list engines`.")]
-View = Annotated[str, typer.Option("--view", help="Camera: follow, static or top.")]
+EngineName = Annotated[
+    str | None, typer.Option("--engine", help="Row of `wmeval list engines`; default: the scene's.")
+]
+View = Annotated[
+    str | None,
+    typer.Option("--view", help="Camera: static, top, ...; default: the plan's, else the scene's."),
+]
 Fps = Annotated[str, typer.Option("--fps", help="Frames per second, exact: 24, 24000/1001.")]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Actions until an early stop.")
@@ -191,12 +196,12 @@ def rollout(
     plan: Plan,
     out: Out,
     seed: Seed = 0,
-    engine: EngineName = "bullet",
+    engine: EngineName = None,
     size: Size = "640x352",
     layers: Annotated[
         str, typer.Option(help="Layers kept without loss in rollout.h5, comma-separated.")
     ] = "depth,ids",
-    view: View = "follow",
+    view: View = None,
     fps: Fps = "24",
     max_steps: MaxSteps = None,
     overwrite: Overwrite = False,
@@ -214,7 +219,7 @@ def rollout(
         width=width,
         height=height,
         layers=tuple(x for x in layers.split(",") if x),
-        view=view,
+        view=view or "",
         fps=fps,
         max_steps=max_steps,
         env_kwargs=parse_settings(settings, {**_SIZED, "engine": "--engine NAME"}),
@@ -295,7 +300,7 @@ def generate_rollouts(
     size: Size = "640x352",
     layers: Annotated[str, typer.Option(help="Layers to keep, comma-separated.")] = "",
     video: Annotated[bool, typer.Option(help="Write an mp4 beside each rollout.")] = True,
-    view: View = "follow",
+    view: View = None,
     fps: Annotated[str | None, typer.Option(help="Frame rate; default: one per action.")] = None,
     max_steps: MaxSteps = None,
     backend: Annotated[str, typer.Option(help="hdf5 or zarr.")] = "hdf5",
@@ -365,7 +370,10 @@ def pair(
     generations: Annotated[
         int, typer.Option(min=1, max=1000, help="Draws of the candidate per case.")
     ] = 1,
-    view: View = "static",
+    view: Annotated[
+        str | None,
+        typer.Option("--view", help="Camera: follow, top, ...; default: the plan's, else static."),
+    ] = None,
     size: Size = "640x352",
     grid: Annotated[str, typer.Option(help="candidate or reference: whose frame times.")] = (
         "candidate"
@@ -397,7 +405,7 @@ def pair(
             plan=plan,
             scene_seeds=parse_seeds(scene_seeds),
             generations=generations,
-            view=view,
+            view=view or "",
             width=width,
             height=height,
             grid=_grid(grid),
@@ -473,7 +481,7 @@ def suite_build(
     fps: Annotated[
         list[str] | None, typer.Option("--fps", help="Rates of cached frames; repeatable.")
     ] = None,
-    view: View = "follow",
+    view: View = None,
     size: Size = "640x352",
     max_steps: MaxSteps = None,
     overwrite: Overwrite = False,

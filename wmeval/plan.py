@@ -22,7 +22,7 @@ class PlanSegment(Card):
 
     Attributes:
         start, end: exact times ("0.2", "1/5", 3).
-        values: channel name to value in [-1, 1].
+        values: channel name to value in [-1, 1]; a branch's is 0 or 1.
     """
 
     start: Seconds
@@ -72,15 +72,27 @@ class ActionPlan(Card):
                 values.update(segment.values)
         return tuple(values[c] for c in channels)
 
-    def actions(self, channels: tuple[str, ...], control_period: Fraction) -> NDArray[np.float64]:
+    def actions(
+        self,
+        channels: tuple[str, ...],
+        control_period: Fraction,
+        *,
+        branches: tuple[str, ...] = (),
+    ) -> NDArray[np.float64]:
         """Actions (T, C): action i holds the values in force at i Ta, T = ceil(duration / Ta).
 
         The values are those that an environment's float32 action space holds: the reference, its
         twins and exported controls are driven by the same bits.
 
+        Args:
+            channels: of the scene, in order.
+            control_period: Ta [s].
+            branches: the channels that are 0 or 1.
+
         Raises:
-            UserError: the plan sets a channel that the scene does not have, or a segment begins or
-                ends between two actions, so that its length would not be what the card says.
+            UserError: the plan sets a channel that the scene does not have, or a branch to another
+                value than 0 or 1; or a segment begins or ends between two actions, so that its
+                length would not be what the card says.
         """
         for segment in self.segments:
             unknown = set(segment.values) - set(channels)
@@ -89,6 +101,12 @@ class ActionPlan(Card):
                     f"plan {self.name!r} sets {sorted(unknown)[0]!r}; "
                     f"{self.scene} has the channels {', '.join(channels)}"
                 )
+            for name in branches:
+                if segment.values.get(name, 0) not in (0, 1):
+                    raise UserError(
+                        f"plan {self.name!r}: {name} = {segment.values[name]} at {segment.start} s "
+                        "is a branch: set it to 0 or 1"
+                    )
             for edge in (segment.start, segment.end):
                 time = min(exact(edge), exact(self.duration))
                 if (time / control_period).denominator != 1:

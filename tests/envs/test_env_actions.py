@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import branch_scenes
@@ -11,9 +12,26 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from wmeval.clock import CandidateClock
+from wmeval.datasets.rollout import read, write_hdf5, write_zarr
 from wmeval.envs.actions import ActionForm
+from wmeval.envs.adapters import (
+    Keys,
+    channels_of,
+    control_from_json,
+    control_json,
+    make_adapter,
+)
+from wmeval.envs.candidates import parse_candidate
+from wmeval.envs.case import Case
+from wmeval.envs.model import ModelSpec
+from wmeval.envs.policies import RandomPolicy, Task
+from wmeval.envs.record import record, remake
+from wmeval.envs.wrapper import WorldModelEnv, drive, native_controls
 from wmeval.errors import UserError
+from wmeval.plan import ActionPlan
 
+TA = Fraction(1, 60)
 CHANNELS = ("force_x", "force_z", "jump", "sprint")
 
 
@@ -183,6 +201,148 @@ def test_third_is_another_name_of_follow():
     assert env.camera_index("third") == env.camera_index("follow") == 0
     with pytest.raises(UserError, match="unknown view 'second': choose from follow, static"):
         env.camera_index("second")
+
+
+def plan(**segment):
+    segment = {"start": 0, "end": "0.5", "values": {"force_x": 1.0, "sprint": 1, **segment}}
+    return ActionPlan.read(
+        {
+            "name": "run_and_jump", "scene": "WMEval/Branches-v0",
+            "dimensions": ["controllability"], "doc": "d", "duration": 1,
+            "segments": [segment, {"start": "0.2", "end": "13/60", "values": {"jump": 1}}],
+            "prompt": "p", "negative_prompt": "n",
+        }
+    )  # fmt: skip
+
+
+def test_a_branch_of_a_plan_is_0_or_1():
+    with pytest.raises(UserError, match=r"sprint = 0\.5 at 0 s is a branch: set it to 0 or 1"):
+        record(branch_scenes.Branches(), plan=plan(sprint=0.5), seed=0)
+
+
+def test_random_branches_hold_and_one_shots_are_single_presses():
+    policy, rows = RandomPolicy(hold=0.5), []
+    row = branch_scenes.Branches().row
+    policy.begin(Task(row.id, row.channels, row.control_period, 10_000, 0, row.branches, ("jump",)))
+    rows = np.array([policy.act(i, None, {}) for i in range(20_000)])
+    assert set(rows[:, 2:].ravel()) == {0.0, 1.0}
+    jump, sprint = rows[:, 2], rows[:, 3]
+    assert not (jump[1:] * jump[:-1]).any()
+    # Both change, or are pressed, every 30 actions on average.
+    assert 20_000 / np.count_nonzero(np.diff(sprint)) == pytest.approx(30, rel=0.1)
+    assert 20_000 / jump.sum() == pytest.approx(30, rel=0.15)
+    assert sprint.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_continuous_random_actions_know_nothing_of_branches():
+    policy, other = RandomPolicy(), RandomPolicy()
+    row = branch_scenes.Branches().row
+    policy.begin(Task(row.id, row.channels, row.control_period, 9, 3, row.branches))
+    other.begin(Task(row.id, row.channels[:2], row.control_period, 9, 3))
+    np.testing.assert_array_equal(policy.act(0, None, {})[:2], other.act(0, None, {}))
+
+
+class Looker:
+    """A user's own policy that asks for the environment's observation."""
+
+    def begin(self, task):
+        self.seen = []
+
+    def act(self, step, observation, info):
+        self.seen.append(observation)
+        return np.zeros(4, np.float32) if step < 2 else None
+
+    def describe(self):
+        return {"kind": "own"}
+
+
+@pytest.mark.gl
+def test_a_recording_keeps_the_flat_vector_and_shows_pictures_to_who_looks(tmp_path):
+    env, looker = branch_scenes.Branches(), Looker()
+    rollout = record(env, policy=looker, seed=0)
+    assert rollout.observations.shape == (3, 3)
+    assert looker.seen[0]["image"].shape == (32, 48, 3)
+    again = record(branch_scenes.Branches(observation_mode="vector"), policy=looker, seed=0)
+    assert looker.seen[0].shape == (3,)
+    assert again.sha256() == rollout.sha256()
+    env.close()
+
+
+@pytest.mark.parametrize("name", ["Branches", "Inert"])
+@pytest.mark.parametrize("backend", ["hdf5", "zarr"])
+def test_branches_and_empty_actions_survive_a_file(tmp_path, name, backend):
+    env = getattr(branch_scenes, name)(observation_mode="vector")
+    rollout = record(env, policy=RandomPolicy(hold=0.1), seed=1)
+    assert rollout.actions.shape == (60, 4 if name == "Branches" else 0)
+    write = {"hdf5": write_hdf5, "zarr": write_zarr}[backend]
+    path = tmp_path / f"rollout.{'h5' if backend == 'hdf5' else 'zarr'}"
+    write(rollout, str(path))
+    stored = read(path)
+    np.testing.assert_array_equal(stored.actions, rollout.actions)
+    assert stored.sha256() == rollout.sha256()
+    again = remake(stored.metadata)
+    assert again.sha256() == rollout.sha256()
+
+
+def test_branches_reduce_by_the_longest_and_shots_by_their_start():
+    channels = channels_of("Branches")
+    assert channels.branches == ("jump", "sprint")
+    adapter = make_adapter(ModelSpec(name="m"), channels, control_period=TA)
+    actions = np.array([[0.5, 0, 0, 1], [0.0, 0, 1, 1], [0.1, 0, 1, 0]])
+    assert adapter.reduce(actions, [TA] * 3).tolist() == [pytest.approx(0.2), 0, 0, 1]
+    assert adapter.reduce(actions[1:], [TA] * 2).tolist() == [pytest.approx(0.05), 0, 0, 0]
+    # Five actions a block: a press from action 4 on belongs to block 0 alone.
+    log = np.zeros((15, 4))
+    log[4:8, 2] = 1.0
+    log[3:10, 3] = 1.0
+    clock = CandidateClock(Fraction(12), 1)
+    controls = native_controls(clock, TA, adapter, log)
+    assert [c[2:].tolist() for c in controls] == [[1, 0], [0, 1], [0, 0]]
+    keys = make_adapter(
+        ModelSpec(name="k", paradigm="keyboard", actuates=("body",)), channels, control_period=TA
+    )
+    held = native_controls(clock, TA, keys, log)
+    assert held == (Keys((), ("SPACE",)), Keys(("SHIFT",)), Keys(()))
+
+
+def test_empty_actions_reduce_to_nothing():
+    adapter = make_adapter(ModelSpec(name="m"), channels_of("Inert"), control_period=TA)
+    controls = native_controls(CandidateClock(Fraction(12), 1), TA, adapter, np.zeros((10, 0)))
+    assert [control_from_json(control_json(c)).shape for c in controls] == [(0,), (0,)]
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("wrong", ["", "gain=0.5,"])
+def test_the_twin_presses_what_is_pressed(wrong):
+    case = Case(env_id="Branches", plan=plan(), width=32, height=32)
+    with case.open() as env:
+        truth = record(env, plan=case.plan, seed=case.scene_seed, options=case.options)
+        model = parse_candidate(f"twin:{wrong}width=16,height=16")(case)
+        adapter = make_adapter(model.spec, channels_of(env), control_period=TA)
+        case.reset(env)
+        clip = drive(model, adapter, case.actions(env), case.context(env, model.spec))
+    height = clip.record.state.position[:, 1, 2]
+    np.testing.assert_allclose(height, truth.log.state.position[::4, 1, 2], atol=1e-12)
+    same = not wrong
+    x = clip.record.state.position[:, 1, 0]
+    assert (x == truth.log.state.position[::4, 1, 0]).all() == same
+    model.close()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("action_mode", ["hybrid", "flat"])
+def test_world_model_environment_takes_the_same_actions(action_mode):
+    case = Case(env_id="Branches", plan=plan(), width=32, height=32)
+    reference = branch_scenes.Branches(action_mode=action_mode, width=32, height=32)
+    env = WorldModelEnv(reference, parse_candidate("twin:fps=30")(case))
+    assert env.action_space == reference.action_space
+    env.reset(seed=0)
+    first = reference._form.native([0.5, 0, 1, 0])
+    env.step(first)
+    info = env.step(first)[4]
+    assert len(info["clip"]) == 1
+    env.close()
+    reference.close()
 
 
 @pytest.mark.gl

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from wmeval.envs.model import KeyPair, ModelSpec
 from wmeval.errors import UserError
 
 F8 = NDArray[np.float64]
+T = TypeVar("T")
 
 
 # --- what a scene's channels are ----------------------------------------------------------------
@@ -37,11 +38,13 @@ class Channels:
             belongs to the one block that holds its start.
         camera_twist: (6, A) camera velocity (v [m/s], w [rad/s], in the camera's own OpenCV frame)
             per unit of each channel; None where the actions push a body of the scene.
+        branches: channels that are 0 or 1.
     """
 
     names: tuple[str, ...]
     one_shots: tuple[str, ...] = ()
     camera_twist: F8 | None = None
+    branches: tuple[str, ...] = ()
 
     @property
     def moves(self) -> Literal["body", "camera"]:
@@ -64,14 +67,16 @@ def channels_of(env: Any) -> Channels:
         UserError: an unknown id.
     """
     if isinstance(env, str):
-        names, holder = environment_row(env).channels, environment_class(env)
+        row, holder = environment_row(env), environment_class(env)
+        names, branches = row.channels, row.branches
     else:
         holder = getattr(env, "unwrapped", env)
-        names = holder.channels
+        names, branches = holder.channels, getattr(getattr(holder, "row", None), "branches", ())
     return Channels(
         tuple(names),
         tuple(getattr(holder, "one_shot_channels", ())),
         getattr(holder, "camera_twist", None),
+        tuple(branches),
     )
 
 
@@ -307,7 +312,10 @@ class _Base:
 
 @dataclass(frozen=True, eq=False)
 class ContinuousAdapter(_Base):
-    """Weighted mean of every channel; correctly rounded, so that equal actions stay as they are."""
+    """Weighted mean of every channel; correctly rounded, so that equal actions stay as they are.
+
+    A branch takes the value that it holds longest in the block, ties to the later one.
+    """
 
     def reduce(
         self, actions: F8, weights: Sequence[Fraction], pressed: NDArray[np.bool_] | None = None
@@ -319,9 +327,21 @@ class ContinuousAdapter(_Base):
             for column in np.asarray(actions, np.float64).T
         ]
         mean = np.array([float(x / total) for x in exact])
+        for c, name in enumerate(self.channels.names):
+            if name in self.channels.branches:
+                mean[c] = _longest(np.asarray(actions)[:, c].tolist(), weights)
         once = self.channels.pressed
         mean[once] = _pressed(pressed, self.channels)[once]
         return mean
+
+
+def _longest(values: Sequence[T], weights: Sequence[Fraction]) -> T:
+    """The value held longest, ties to the one held later."""
+    votes: dict[T, tuple[Fraction, int]] = {}
+    for i, (value, weight) in enumerate(zip(values, weights, strict=True)):
+        # Pairs compare by weight, then by the last action that held the value.
+        votes[value] = (votes.get(value, (Fraction(0), 0))[0] + weight, i)
+    return max(votes, key=lambda v: votes[v])
 
 
 _DEFAULT_KEYS = {
@@ -359,16 +379,13 @@ class KeyboardAdapter(_Base):
             pair = self.keys[name]
             if name in self.channels.one_shots:
                 continue
-            votes: dict[str | None, tuple[Fraction, int]] = {}
-            for i, (value, weight) in enumerate(zip(actions[:, c], weights, strict=True)):
-                key = (
-                    None
-                    if abs(value) <= self.dead_zone
-                    else (pair.positive if value > 0 else pair.negative)
-                )
-                # Pairs compare by weight, then by the last action that held the key.
-                votes[key] = (votes.get(key, (Fraction(0), 0))[0] + weight, i)
-            winner = max(votes, key=lambda k: votes[k])
+            keys = [
+                None
+                if abs(value) <= self.dead_zone
+                else (pair.positive if value > 0 else pair.negative)
+                for value in actions[:, c]
+            ]
+            winner = _longest(keys, weights)
             if winner is not None:
                 held.append(winner)
         once = [

@@ -155,7 +155,10 @@ class WorldEnv(gym.Env[Any, Any]):
     PLAYER: ClassVar[str | None] = None
     """Name of the body that the agent drives; None where there is none."""
     one_shot_channels: ClassVar[tuple[str, ...]] = ()
-    """Channels that are pressed, not held: a rise above 1/2 is one press (a jump, a shot)."""
+    """Channels that are pressed, not held: a rise above 1/2 is one press (a jump, a shot).
+
+    What follows must depend on the rise alone, not on how long it is held: a candidate is told of
+    the press in the one block that holds its start."""
     camera_twist: ClassVar[NDArray[np.float64] | None] = None
     """(6, A) camera velocity (v [m/s], w [rad/s], OpenCV camera frame) per unit of each channel,
     for scenes whose actions move the camera."""
@@ -229,7 +232,7 @@ class WorldEnv(gym.Env[Any, Any]):
         self.view = row.view
         self.vector: Observation = np.zeros(0, np.float32)
         """The newest flat vector (D,), whatever the observation's form."""
-        self._player: int | None = None
+        self._player = -1
         self._spec: WorldSpec | None = None
         self._world: World | None = None
         self._pictures = Pictures(renderer)
@@ -277,7 +280,7 @@ class WorldEnv(gym.Env[Any, Any]):
     def _terminated(self, now: StateView) -> bool:
         """Whether the newest state ends the episode physically."""
         player = self._player
-        return player is not None and now.pose(player)[0][2] < FLOOR_LEFT_Z
+        return player >= 0 and now.pose(player)[0][2] < FLOOR_LEFT_Z
 
     def _side_info(self, now: StateView, step: int) -> Mapping[str, Any]:
         """What every info holds beside its level's: of the newest state, after ``step`` actions."""
@@ -416,7 +419,7 @@ class WorldEnv(gym.Env[Any, Any]):
         self._world = open_world(spec, events=looking, branching=self.branching, instead_of=last)
         self._spec, self.options, self.view = spec, chosen, view
         self._actions, self._events, self._over = [], [], False
-        self._player = None if self.PLAYER is None else scene.index(self.PLAYER)
+        self._player = -1 if self.PLAYER is None else scene.index(self.PLAYER)
         self._log = log = self._world.reset()
         self._begin(scene)
         now = LastRow(log)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from wmeval.conventions import intrinsics
 from wmeval.envs import environment_row, make_environment, short_name
@@ -54,7 +54,8 @@ class Case(Card):
         env_kwargs: constructor arguments of the environment, as JSON values.
         scene_seed: seed of the scene within the evaluation family.
         plan: what is done; its prompts are what the candidate is told.
-        view: camera of the scene that the candidate sees.
+        view: camera of the scene that the candidate sees; default: the plan's, else the
+            environment's.
         width, height: size of the reference's pictures [px].
     """
 
@@ -62,7 +63,7 @@ class Case(Card):
     env_kwargs: dict[str, JsonValue] = Field(default_factory=dict)
     scene_seed: int = Field(default=0, ge=0, lt=2**31)
     plan: ActionPlan
-    view: str = "follow"
+    view: str = ""
     width: int = Field(default=640, ge=16, le=8192)
     height: int = Field(default=352, ge=16, le=8192)
 
@@ -70,6 +71,13 @@ class Case(Card):
     @classmethod
     def _full_id(cls, value: str) -> str:
         return environment_row(value).id
+
+    @model_validator(mode="after")
+    def _own_view(self) -> Case:
+        if not self.view:
+            view = self.plan.reset_options.get("view") or environment_row(self.env_id).view
+            object.__setattr__(self, "view", str(view))
+        return self
 
     @property
     def case_id(self) -> str:
@@ -87,8 +95,9 @@ class Case(Card):
 
     def make(self) -> WorldEnv:
         """The environment, not yet reset."""
-        size = {"width": self.width, "height": self.height}
-        kwargs: dict[str, Any] = {**size, **self.env_kwargs}
+        # Candidates are shown pictures drawn for them; the environment's own would be for nobody.
+        own = {"width": self.width, "height": self.height, "observation_mode": "vector"}
+        kwargs: dict[str, Any] = {**own, **self.env_kwargs}
         return make_environment(self.env_id, **kwargs)
 
     def reset(self, env: WorldEnv) -> None:
@@ -107,7 +116,8 @@ class Case(Card):
 
     def actions(self, env: WorldEnv) -> NDArray[np.float64]:
         """The plan's actions (T, A) on the environment's clock, at most its ``max_steps``."""
-        return self.plan.actions(env.channels, env.clock.control_period)[: env.max_steps]
+        period, branches = env.clock.control_period, env.row.branches
+        return self.plan.actions(env.channels, period, branches=branches)[: env.max_steps]
 
     def context(self, env: WorldEnv, spec: ModelSpec) -> Context:
         """What a model is given, drawn at its own size from the environment at state 0.

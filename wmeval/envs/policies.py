@@ -27,6 +27,8 @@ class Task:
         control_period: time that one action holds [s].
         max_steps: actions until truncation.
         seed: the episode's seed.
+        branches: the channels that are 0 or 1, the last ones.
+        one_shots: channels that are pressed, not held.
     """
 
     env_id: str
@@ -34,17 +36,21 @@ class Task:
     control_period: Fraction
     max_steps: int
     seed: int
+    branches: tuple[str, ...] = ()
+    one_shots: tuple[str, ...] = ()
 
 
 class Policy(Protocol):
-    """Closed loop or open: `record` asks it for every action."""
+    """Closed loop or open: `record` asks it for every action.
+
+    One with an attribute ``observes = "vector"`` is shown the flat vector alone, and no picture is
+    drawn for it; others are shown the environment's own observation.
+    """
 
     def begin(self, task: Task) -> None:
         """A new episode."""
 
-    def act(
-        self, step: int, observation: NDArray[np.float32], info: Mapping[str, Any]
-    ) -> Action | None:
+    def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
         """Action (A,) of step i, from what the environment last gave; None ends the episode."""
 
     def describe(self) -> dict[str, Any]:
@@ -53,6 +59,8 @@ class Policy(Protocol):
 
 class PlanPolicy:
     """Follows an ActionPlan on physical time and ends with it."""
+
+    observes = "vector"
 
     def __init__(self, plan: ActionPlan) -> None:
         self.plan = plan
@@ -68,14 +76,12 @@ class PlanPolicy:
                 f"plan {self.plan.name!r} is made for {self.plan.scene}, not for {task.env_id}"
             )
         try:
-            actions = self.plan.actions(task.channels, task.control_period)
+            actions = self.plan.actions(task.channels, task.control_period, branches=task.branches)
         except ValueError as error:
             raise UserError(str(error)) from error
         self._actions = actions.astype(np.float32)
 
-    def act(
-        self, step: int, observation: NDArray[np.float32], info: Mapping[str, Any]
-    ) -> Action | None:
+    def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
         """Action of step i; None after the last."""
         return self._actions[step] if step < len(self._actions) else None
 
@@ -86,6 +92,8 @@ class PlanPolicy:
 
 class ReplayPolicy:
     """Repeats an action log (T, A) and ends with it."""
+
+    observes = "vector"
 
     def __init__(self, actions: NDArray[Any]) -> None:
         self._actions = np.asarray(actions).astype(np.float32)
@@ -104,9 +112,7 @@ class ReplayPolicy:
                 f"{len(task.channels)}: {', '.join(task.channels)}"
             )
 
-    def act(
-        self, step: int, observation: NDArray[np.float32], info: Mapping[str, Any]
-    ) -> Action | None:
+    def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
         """Action of step i; None after the last."""
         return self._actions[step] if step < len(self._actions) else None
 
@@ -122,31 +128,46 @@ class RandomPolicy:
     ``exp(-t / correlation)``, exact for any control period. Seeded by the episode's seed on a
     stream of its own, so that scene and actions are independent.
 
+    A branch is a random telegraph: it keeps its value for a time of mean ``hold``, whatever the
+    control period. A one-shot is pressed for one action after a time of mean ``hold``.
+
     Args:
         scale: standard deviation of x.
         correlation: time [s] over which actions stay alike.
         stop_after: number of actions; None runs to the step limit.
+        hold: mean time [s] between two changes of a branch.
     """
 
+    observes = "vector"
+
     def __init__(
-        self, *, scale: float = 1.0, correlation: float = 0.5, stop_after: int | None = None
+        self,
+        *,
+        scale: float = 1.0,
+        correlation: float = 0.5,
+        stop_after: int | None = None,
+        hold: float = 1.0,
     ) -> None:
         if not (scale > 0 and correlation > 0 and math.isfinite(scale * correlation)):
             raise UserError(
                 f"random policy: scale {scale} and correlation {correlation} s must be > 0"
             )
+        if not 0 < hold < math.inf:
+            raise UserError(f"random policy: hold {hold} s must be > 0")
         self.scale, self.correlation, self.stop_after = scale, correlation, stop_after
+        self.hold = hold
 
     def begin(self, task: Task) -> None:
         """Seed the stream."""
         sequence = np.random.SeedSequence(task.seed, spawn_key=(_ACTION_STREAM,))
         self._rng = np.random.Generator(np.random.PCG64(sequence))
         self._keep = math.exp(-float(task.control_period) / self.correlation)
-        self._x = self.scale * self._rng.standard_normal(len(task.channels))
+        self._change = -math.expm1(-float(task.control_period) / self.hold)
+        self._x = self.scale * self._rng.standard_normal(len(task.channels) - len(task.branches))
+        self._held = np.zeros(len(task.branches), bool)
+        self._once = np.array([name in task.one_shots for name in task.branches], bool)
 
-    def act(
-        self, step: int, observation: NDArray[np.float32], info: Mapping[str, Any]
-    ) -> Action | None:
+    def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
         """The next action of the process."""
         if self.stop_after is not None and step >= self.stop_after:
             return None
@@ -154,7 +175,13 @@ class RandomPolicy:
             fresh = self.scale * self._rng.standard_normal(len(self._x))
             self._x = self._keep * self._x + math.sqrt(1 - self._keep**2) * fresh
         action: Action = np.tanh(self._x).astype(np.float32)
-        return action
+        if not len(self._held):
+            return action
+        changes = self._rng.random(len(self._held)) < self._change
+        # A press is over after its action, so that the next one is a rise again.
+        self._held = np.where(self._once, changes & ~self._held, self._held ^ changes)
+        hybrid: Action = np.concatenate([action, self._held.astype(np.float32)])
+        return hybrid
 
     def describe(self) -> dict[str, Any]:
         """Kind and parameters."""
@@ -163,6 +190,7 @@ class RandomPolicy:
             "scale": self.scale,
             "correlation": self.correlation,
             "stop_after": self.stop_after,
+            "hold": self.hold,
         }
 
 

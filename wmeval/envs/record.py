@@ -240,25 +240,36 @@ def _play(
     max_steps: int | None,
     view: str | None,
 ) -> _Episode:
-    with env.keeping():
+    with env.keeping(), env.unpictured(getattr(actor, "observes", "") == "vector"):
         observation, info = env.reset(seed=seed, options=options)
-    env.camera_index(view)  # Refused before the episode is played, not after.
-    episode = _Episode(env.log, [], [], [], [observation])
-    logs = [env.step_log]
-    limit = env.max_steps if max_steps is None else min(max_steps, env.max_steps)
-    actor.begin(Task(env.ID, env.channels, env.clock.control_period, limit, env.seed))
-    for step in range(limit):
-        action = actor.act(step, observation, info)
-        if action is None:
-            break
-        observation, reward, terminated, truncated, info = env.step(action)
-        logs.append(env.step_log)
-        episode.observations.append(observation)
-        episode.rewards.append(reward)
-        episode.terminated.append(terminated)
-        episode.truncated.append(truncated)
-        if terminated or truncated:
-            break
+        env.camera_index(view)  # Refused before the episode is played, not after.
+        episode = _Episode(env.log, [], [], [], [env.vector])
+        logs = [env.step_log]
+        limit = env.max_steps if max_steps is None else min(max_steps, env.max_steps)
+        row = env.row
+        actor.begin(
+            Task(
+                env.ID,
+                env.channels,
+                env.clock.control_period,
+                limit,
+                env.seed,
+                row.branches,
+                tuple(env.one_shot_channels),
+            )
+        )
+        for step in range(limit):
+            action = actor.act(step, observation, info)
+            if action is None:
+                break
+            observation, reward, terminated, truncated, info = env.step(action)
+            logs.append(env.step_log)
+            episode.observations.append(env.vector)
+            episode.rewards.append(reward)
+            episode.terminated.append(terminated)
+            episode.truncated.append(truncated)
+            if terminated or truncated:
+                break
     return _Episode(
         WorldLog.concatenate(logs),
         episode.rewards,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.clock import CandidateClock
+from wmeval.envs.actions import ActionForm
 from wmeval.envs.adapters import Adapter, Control, channels_of, make_adapter
 from wmeval.envs.case import live_context
 from wmeval.envs.model import (
@@ -317,6 +318,10 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         self.max_steps = max_steps
         self.render_mode = "rgb_array"
         self.action_space = env.action_space
+        form = self.adapter.channels
+        self._flat = ActionForm(
+            getattr(world, "ID", str(world)), form.names, form.branches, "hybrid"
+        ).flat
         # A frame is shown until its successor's chunk is covered, at most one action late.
         oldest = float(clock.chunk * clock.block_duration + self.control_period)
         size = (self.model_spec.height, self.model_spec.width, 3)
@@ -364,9 +369,7 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         """
         if self._feeder is None or self._newest is None:
             raise UserError("call reset() before step()")
-        action = np.asarray(action, self.action_space.dtype)
-        if not self.action_space.contains(action):
-            raise UserError(f"action {action!r} is not in {self.action_space}")
+        action = self._flat(action)
         spec, s = self.model_spec, self.model_spec.frames_per_action
         b = self._feeder.sent
         info: dict[str, Any] = {}

@@ -143,8 +143,9 @@ def _checked(config: PairConfig) -> tuple[PairConfig, dict[tuple[int, int], str]
     from wmeval.envs.plans import load_plan
 
     row = environment_row(config.env_id)
-    load_plan(row.id, config.plan)
-    job = config.model_copy(update={"env_id": row.id})
+    plan = load_plan(row.id, config.plan)
+    view = config.view or str(plan.reset_options.get("view", "static"))
+    job = config.model_copy(update={"env_id": row.id, "view": view})
     if job.suite is not None:
         job = _from_suite(job, job.suite)
     candidate = parse_candidate(job.candidate)

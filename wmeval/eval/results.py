@@ -32,7 +32,7 @@ class PairConfig(Card):
         plan: name of a plan card of the environment.
         scene_seeds: seeds of references, of the evaluation family.
         generations: draws of the candidate per case.
-        view: camera; metres from pixels need a still one.
+        view: camera; metres from pixels need a still one. "": the plan's, else static.
         width, height: the reference's picture size; a candidate's own size wins for its case.
         env_kwargs: constructor arguments of the environment.
         grid: "candidate": the reference is shown at the candidate's frames, nothing interpolated;
@@ -48,7 +48,7 @@ class PairConfig(Card):
     plan: str
     scene_seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     generations: int = Field(default=1, ge=1, le=1000)
-    view: str = "static"
+    view: str = ""
     width: int = Field(default=640, ge=16, le=8192)
     height: int = Field(default=352, ge=16, le=8192)
     env_kwargs: dict[str, JsonValue] = Field(default_factory=dict)

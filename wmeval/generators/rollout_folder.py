@@ -19,7 +19,7 @@ from wmeval.datasets.rollout import FORMAT as STORE_FORMAT
 from wmeval.datasets.rollout import Rollout, write_hdf5
 from wmeval.datasets.validate import validate
 from wmeval.datasets.video import write_mp4
-from wmeval.envs import make_environment
+from wmeval.envs import environment_row, make_environment
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.model import validated
 from wmeval.envs.plans import load_plan
@@ -43,9 +43,9 @@ class RolloutConfig(Card):
         env_id: environment.
         plan: name of a plan card of the environment.
         seed: scene seed.
-        engine: row of the table of engines.
+        engine: row of the table of engines; None is the environment's own.
         width, height: picture size [px].
-        view: camera.
+        view: camera; "" is the plan's, else the environment's own.
         fps: frames per second, exact.
         max_steps: step limit; None keeps the plan's length.
         layers: picture layers kept without loss in rollout.h5; colour always goes to video.mp4.
@@ -55,14 +55,25 @@ class RolloutConfig(Card):
     env_id: str
     plan: str
     seed: int = Field(default=0, ge=0)
-    engine: str = "bullet"
+    engine: str | None = None
     width: int = Field(default=640, ge=16, le=8192)
     height: int = Field(default=352, ge=16, le=8192)
-    view: str = "follow"
+    view: str = ""
     fps: str = "24"
     max_steps: int | None = Field(default=None, ge=1)
     layers: tuple[str, ...] = ("depth", "ids")
     env_kwargs: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def resolved(self) -> RolloutConfig:
+        """With the environment's own engine and the plan's view where none is named.
+
+        Raises:
+            UserError: no such environment or plan.
+        """
+        row = environment_row(self.env_id)
+        plan = load_plan(row.id, self.plan)
+        view = self.view or plan.reset_options.get("view") or row.view
+        return self.model_copy(update={"engine": self.engine or row.engines[0], "view": view})
 
     def document(self) -> dict[str, Any]:
         """The resolved configuration, as config.yaml holds it."""
@@ -144,14 +155,14 @@ def make_rollout_folder(
     Raises:
         UserError: bad configuration, or ``out`` is taken; the configuration is looked at first.
     """
-    out = Path(out)
+    out, config = Path(out), config.resolved()
     text = yaml.safe_dump(config.document(), sort_keys=False)
     kept = stored_layers(config.layers)
     plan = load_plan(config.env_id, config.plan)
     with closing(_environment(config)) as env, claim(out):
         fps = env.clock.frame_rate(config.fps)
-        env.reset(seed=config.seed, options=dict(plan.reset_options))
-        env.camera_index(config.view)
+        options = {"view": config.view}
+        env.reset(seed=config.seed, options={**plan.reset_options, **options})
         ROLLOUT_FOLDER.refuse_others(out)
         if not overwrite and out.is_dir() and any(out.iterdir()):
             if _same(out, text):
@@ -164,6 +175,7 @@ def make_rollout_folder(
             env,
             plan=plan,
             seed=config.seed,
+            options=options,
             layers=("rgb", *(name for name in kept if name != "rgb")),
             view=config.view,
             fps=fps,

@@ -116,7 +116,7 @@ def generate_rollouts(
         size: picture (width, height) [px]; default: the environment's.
         layers: picture layers to keep without loss.
         video: write an mp4 beside each rollout.
-        view: camera; default: the environment's.
+        view: camera; default: the plan's, else the environment's.
         fps: frame rate of layers and video; default: one frame per control period.
         max_steps: most actions of an episode.
         backend: "hdf5" or "zarr".
@@ -442,6 +442,8 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     place = locate(url)
     drawn = (*job["layers"], *(("rgb",) if job["video"] and "rgb" not in job["layers"] else ()))
     seed, options = job["seed0"] + episode, job["options"]
+    if job["view"] is not None:
+        options = {**options, "view": job["view"]}
     chosen: dict[str, Any] = {"policy": RandomPolicy(**job["policy_kwargs"])}
     if job["policy"] == "plan":
         name = job["plans"][episode % len(job["plans"])]

@@ -59,7 +59,7 @@ def cases_of(
     plans: Iterable[str],
     scene_seeds: Iterable[int],
     *,
-    view: str = "follow",
+    view: str | None = None,
     width: int = 640,
     height: int = 352,
     max_steps: int | None = None,
@@ -67,7 +67,9 @@ def cases_of(
 ) -> tuple[Case, ...]:
     """Cases of one environment: every plan with every scene seed.
 
-    ``max_steps`` ends each after so many actions; None keeps the plans' lengths.
+    ``view`` is the camera that candidates see; None is the plan's, else the environment's own.
+    ``max_steps`` ends
+    each after so many actions; None keeps the plans' lengths.
 
     Raises:
         UserError: an unknown environment or plan.
@@ -82,7 +84,7 @@ def cases_of(
             env_kwargs=kwargs,
             scene_seed=seed,
             plan=load_plan(env_id, plan),
-            view=view,
+            view=view or "",
             width=width,
             height=height,
         )

@@ -86,11 +86,12 @@ class Twin:
     def step(self, controls: Sequence[NDArray[np.float64]]) -> Clip:
         """Advance over the blocks; frames and the state behind each."""
         assert self._world is not None
-        gain = self._perturbation.gain
+        gain, channels = self._perturbation.gain, self._env.channels
+        factors = np.array([1.0 if c in self._env.row.branches else gain for c in channels])
         rows: list[WorldLog] = []
         events: list[Event] = []
         for control in controls:
-            self._controls.append(tuple((gain * control).tolist()))
+            self._controls.append(tuple((factors * control).tolist()))
             for k, shown in self._stops(len(self._controls) - 1):
                 while self._world.substep < k:
                     until, action = self._stretch(k)
