@@ -263,7 +263,7 @@ def _shell() -> dict[str, MeshData]:
         # Intakes below them, and the front's lower lip.
         nose = middle > 2.02
         parts[np.ix_(nose, side[4:7])] = 2
-    return _skin_patches(np.array(rings), parts, names, (2, 2), 34.0)
+    return _skin_patches(np.array(rings), parts, names, (0, 2), 34.0)
 
 
 def _cabin() -> dict[str, MeshData]:
@@ -337,7 +337,8 @@ def body() -> dict[str, MeshData]:
     # What one sees through the arches: the dark middle of the car.
     dark.append(_block((0.60, 1.84, 0.22), (0.0, -0.14, 0.40), 0.03))
     # Rear: a dark band with the lamps, a diffuser with fins, exhausts, the plate.
-    dark.append(_block((0.70, 0.015, 0.075), (0.0, REAR - 0.002, 0.70), 0.008))
+    dark.append(_block((0.73, 0.015, 0.062), (0.0, REAR - 0.002, 0.715), 0.008))
+    dark.append(_block((0.66, 0.012, 0.07), (0.0, REAR - 0.002, 0.42), 0.01))
     dark.append(_block((0.62, 0.10, 0.075), (0.0, REAR + 0.07, 0.33), 0.02, 14.0))
     for x in (-0.36, -0.12, 0.12, 0.36):
         dark.append(_block((0.012, 0.12, 0.06), (x, REAR + 0.03, 0.28), 0.004))

@@ -150,6 +150,8 @@ class Vehicle(Driver):
         )
         mx, my = p.friction
         self._tyres = tuple(Tyre(mx, my, a.tyre_stiffness, relaxation=p.relaxation) for a in axles)
+        self._friction = [b.friction for b in scene.bodies]
+        self._rubber = [self._friction[i] for i in self._shown] or [1.0] * 4
         self._steer = 0.0
         self._angles = [0.0] * 4
         (vx, vy, vz), _ = view.velocity(self._body)
@@ -195,7 +197,7 @@ class Vehicle(Driver):
                 axis, rate = right, p.wheel_inertia * (now - spin) / dt
                 torque = [t + a * rate for t, a in zip(torque, axis, strict=True)]
             else:
-                (qx, qy, qz), (nx, ny, nz) = hit
+                (qx, qy, qz), (nx, ny, nz), grit = hit
                 rx, ry, rz = qx - px, qy - py, qz - pz
                 # Velocity of the body's point at the road.
                 ux, uy, uz = vx + wy * rz - wz * ry, vy + wz * rx - wx * rz, vz + wx * ry - wy * rx
@@ -224,7 +226,8 @@ class Vehicle(Driver):
                 a, b = self._tread[i]
                 a = deflected(a, slip, fast, p.relaxation, dt)
                 b = deflected(b, -across, fast, p.relaxation, dt)
-                drive, side = grip(self._tyres[i], load, a, b, slip, -across, fast)
+                # The pair friction is the product: a wet road, or the meadow, gives less.
+                drive, side = grip(self._tyres[i], load * grit, a, b, slip, -across, fast)
                 self._tread[i], self._loads[i] = (a, b), load
                 still = braking + p.rolling * load * p.radius
                 now = turned(spin, engine - drive * p.radius, still, p.wheel_inertia, dt)
@@ -253,7 +256,7 @@ class Vehicle(Driver):
         p = self._params
         (px, py, pz), quaternion = view.pose(self._body)
         (ax, ay, az), (bx, by, bz), (cx, cy, cz) = _axes(quaternion)
-        self._hits: list[tuple[Vec, Vec] | None] = [None] * 4
+        self._hits: list[tuple[Vec, Vec, float] | None] = [None] * 4
         self._compressions = [0.0] * 4
         for i in range(4):
             x, y, z = self._mounts[i]
@@ -271,7 +274,7 @@ class Vehicle(Driver):
             n = hit.normal
             if n[0] * cx + n[1] * cy + n[2] * cz < 0.2:
                 continue
-            self._hits[i] = (hit.position, n)
+            self._hits[i] = (hit.position, n, self._rubber[i] * self._friction[hit.body])
             self._compressions[i] = reach * (1.0 - hit.fraction)
 
     def _write(self, view: SubstepView, controls: Vec3) -> None:
