@@ -19,6 +19,11 @@ DRIVERS: dict[str, str] = {
     "mounted_camera": "wmeval.sim.drivers.chase_camera:MountedCamera",
     "sun": "wmeval.sim.drivers.sun:Sun",
     "walking_orbit": "wmeval.sim.drivers.walking_orbit:WalkingOrbit",
+    "boids": "wmeval.sim.drivers.boids:Boids",
+    "first_person": "wmeval.sim.drivers.first_person:FirstPerson",
+    "particles": "wmeval.sim.drivers.particles:Particles",
+    "spline": "wmeval.sim.drivers.spline:Spline",
+    "wind": "wmeval.sim.drivers.wind:Wind",
 }
 """Kind to "module:Class"; the class has a nested card ``Params`` and takes one of it."""
 

@@ -1,0 +1,71 @@
+"""Rotations of many bodies at once, and random numbers that are a function of their place."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+F8 = NDArray[np.float64]
+U8 = NDArray[np.uint64]
+
+
+def exponential(vector: F8, rate: F8) -> tuple[F8, F8]:
+    """Rotations by rotation vectors, and how fast they turn.
+
+    Args:
+        vector: (N, 3) axis times angle [rad].
+        rate: (N, 3) its time derivative [rad/s].
+
+    Returns:
+        Quaternions (N, 4), ``wxyz``, and angular velocities (N, 3) [rad/s] in the world frame: the
+        left Jacobian of SO(3) applied to the rate (Chirikjian, Stochastic Models 2, 2011, 10.86).
+    """
+    angle = np.linalg.norm(vector, axis=1)
+    square = angle * angle
+    small = angle < 1e-4
+    safe = np.where(small, 1.0, angle)
+    half = np.where(small, 0.5 - square / 48, np.sin(safe / 2) / safe)
+    first = np.where(small, 0.5 - square / 24, (1 - np.cos(safe)) / safe**2)
+    second = np.where(small, 1 / 6 - square / 120, (safe - np.sin(safe)) / safe**3)
+    quaternion = np.concatenate([np.cos(angle / 2)[:, None], half[:, None] * vector], axis=1)
+    once = np.cross(vector, rate)
+    velocity = rate + first[:, None] * once + second[:, None] * np.cross(vector, once)
+    return quaternion, np.asarray(velocity)
+
+
+def multiplied(a: F8, b: F8) -> F8:
+    """Hamilton products (N, 4) of ``wxyz`` quaternions (N, 4)."""
+    aw, ax, ay, az = a.T
+    bw, bx, by, bz = b.T
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=1,
+    )
+
+
+def turned(quaternion: F8, vector: F8) -> F8:
+    """Vectors (N, 3) turned by unit quaternions (N, 4)."""
+    axis = quaternion[:, 1:]
+    once = np.cross(axis, vector)
+    return np.asarray(vector + 2 * (quaternion[:, :1] * once + np.cross(axis, once)))
+
+
+def scattered(seed: int, a: U8, b: U8, channel: int) -> F8:
+    """Uniform numbers in [0, 1) for pairs of counters: the same pair gives the same number.
+
+    The finaliser of SplitMix64 (Steele, Lea & Flood 2014) over a mix of the four keys.
+    """
+    with np.errstate(over="ignore"):
+        x = np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
+        x = x + np.uint64(channel) * np.uint64(0xD1B54A32D192ED03)
+        z = a * np.uint64(0xBF58476D1CE4E5B9) + b * np.uint64(0x94D049BB133111EB) + x
+        for _ in range(2):
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            z = z ^ (z >> np.uint64(31))
+    return np.asarray((z >> np.uint64(11)).astype(np.float64) * 2.0**-53)
