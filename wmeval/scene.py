@@ -86,6 +86,23 @@ class Cylinder(Card):
     height: float = Field(gt=0)
 
 
+class Capsule(Card):
+    """A cylinder about z with half balls as ends; ``radius`` and ``height`` over all [m]."""
+
+    kind: Literal["capsule"] = "capsule"
+    radius: float = Field(gt=0)
+    height: float = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Capsule:
+        if self.height <= 2 * self.radius:
+            raise ValueError(
+                f"a capsule {self.height} m high has no room for two half balls of radius "
+                f"{self.radius} m: make it higher, or take a sphere"
+            )
+        return self
+
+
 class Mesh(Card):
     """A mesh by content hash; its convex hull collides unless ``convex`` is false (static only)."""
 
@@ -94,7 +111,7 @@ class Mesh(Card):
     convex: bool = True
 
 
-Shape = Annotated[Sphere | Box | Cylinder | Mesh, Field(discriminator="kind")]
+Shape = Annotated[Sphere | Box | Cylinder | Capsule | Mesh, Field(discriminator="kind")]
 
 
 # --- look ---------------------------------------------------------------------------------------
@@ -173,6 +190,7 @@ class Body(Card):
         restitution: the pair value is the PRODUCT of the two bodies' values.
         rolling_friction: [m], lever arm of rolling resistance.
         linear_damping, angular_damping: fraction of velocity lost per second.
+        upright: contacts and torques do not turn it (a walking figure); only a driver does.
         position, quaternion_wxyz, linear_velocity, angular_velocity: at t = 0, world frame, SI.
         active: false leaves the slot empty at t = 0.
     """
@@ -189,6 +207,7 @@ class Body(Card):
     rolling_friction: float = Field(default=0.0, ge=0)
     linear_damping: float = Field(default=0.0, ge=0, le=1)
     angular_damping: float = Field(default=0.0, ge=0, le=1)
+    upright: bool = False
     position: Vec3 = (0.0, 0.0, 0.0)
     quaternion_wxyz: Quat = IDENTITY
     linear_velocity: Vec3 = (0.0, 0.0, 0.0)

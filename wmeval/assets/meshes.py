@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
-from wmeval.scene import Box, Cylinder, Mesh, MeshData, Meshes, Shape, Sphere
+from wmeval.scene import Box, Capsule, Cylinder, Mesh, MeshData, Meshes, Shape, Sphere
 
 Array = NDArray[np.float64]
 
@@ -216,6 +216,16 @@ def cylinder(radius: float, height: float, segments: int = 64, rim: int = 3) -> 
     return MeshData(mesh.vertices, mesh.triangles, mesh.normals, uv)
 
 
+def capsule(radius: float, height: float, segments: int = 64) -> MeshData:
+    """Cylinder about z with half balls as ends, ``height`` [m] over all."""
+    straight = height / 2 - radius
+    bend = np.linspace(0, np.pi / 2, max(segments // 4, 2) + 1)
+    lower = [(radius * math.sin(t), -straight - radius * math.cos(t)) for t in bend]
+    upper = [(radius * math.cos(t), straight + radius * math.sin(t)) for t in bend]
+    lower[0], upper[-1] = (0.0, -height / 2), (0.0, height / 2)
+    return revolve([*lower, *upper], segments)
+
+
 def flat_shaded(vertices: Array, faces: Sequence[Sequence[int]]) -> MeshData:
     """Convex-polygon faces with flat normals; each face is mapped to 0..1 of its longer side."""
     parts = []
@@ -333,6 +343,15 @@ def levels(
                 mesh = _with_uv(mesh, uv)
             facet = shape.radius * (1 - math.cos(math.pi / segments))
             out.append((mesh, facet + (0.42 - 0.34 * rim) * bevel))
+        return [*out[:-1], (out[-1][0], 0.0)]
+    if isinstance(shape, Capsule):
+        out = []
+        for segments in (12, 20, 32, 64):
+            mesh = capsule(shape.radius, shape.height, segments)
+            if uv_m is not None:
+                length = 2 * math.pi * shape.radius, math.pi * shape.radius + shape.height
+                mesh = _with_uv(mesh, mesh.uv * np.array(length) / uv_m)
+            out.append((mesh, shape.radius * (1 - math.cos(math.pi / segments))))
         return [*out[:-1], (out[-1][0], 0.0)]
     return [(_metric(_stored(shape, meshes), uv_m), 0.0)]
 

@@ -65,6 +65,8 @@ OPTIONS: dict[str, tuple[str, float, float]] = {
 
 _BODY_OPTION = "contact_processing_threshold"
 _MAX_RAYS = 4096
+_NEVER_TURNS = 1e12
+"""Inertia [kg m2] of an upright body: an impulse of 1 kN s at 1 m turns it at 1e-9 rad/s."""
 _ZERO = (0.0, 0.0, 0.0)
 _NO_CONTACTS = Contacts.empty()
 _POINT = struct.Struct("18d")
@@ -207,7 +209,9 @@ class BulletEngine(Stage):
         )
         if shape.margin is not None:
             p.changeDynamics(number, -1, collisionMargin=shape.margin, physicsClientId=c)
-        if body.mass > 0 and not shape.exact_inertia:
+        if body.upright:
+            self._inertia[i] = (_NEVER_TURNS, _NEVER_TURNS, _NEVER_TURNS)
+        elif body.mass > 0 and not shape.exact_inertia:
             self._inertia[i] = principal_inertia(body, meshes)
         self._index[number] = i
         if self._motion[i] == DYNAMIC:

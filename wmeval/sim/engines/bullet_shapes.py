@@ -9,7 +9,7 @@ import numpy as np
 
 from wmeval.conventions import Array, quaternion_to_matrix
 from wmeval.errors import UserError
-from wmeval.scene import IDENTITY, Body, Box, Collision, Cylinder, Mesh, Meshes, Sphere
+from wmeval.scene import IDENTITY, Body, Box, Capsule, Collision, Cylinder, Mesh, Meshes, Sphere
 
 HULL_MARGIN = 1e-3
 CONCAVE_MARGIN = 1e-4
@@ -51,7 +51,8 @@ def make_shape(p: Any, client: int, body: Body, meshes: Meshes) -> BulletShape:
     margin = None
     if isinstance(part.shape, Mesh):
         margin = HULL_MARGIN if part.shape.convex else CONCAVE_MARGIN
-    return BulletShape(index, margin, _centred(part) and not isinstance(part.shape, Mesh))
+    exact = _centred(part) and not isinstance(part.shape, Mesh | Capsule)
+    return BulletShape(index, margin, exact)
 
 
 def _centred(part: Collision) -> bool:
@@ -66,6 +67,9 @@ def _arguments(p: Any, body: Body, part: Collision, meshes: Meshes) -> dict[str,
         return {"shapeType": p.GEOM_BOX, "halfExtents": shape.half_extents}
     if isinstance(shape, Cylinder):
         return {"shapeType": p.GEOM_CYLINDER, "radius": shape.radius, "height": shape.height}
+    if isinstance(shape, Capsule):
+        straight = shape.height - 2 * shape.radius
+        return {"shapeType": p.GEOM_CAPSULE, "radius": shape.radius, "height": straight}
     mesh = meshes.get(shape.sha256)
     if mesh is None:
         raise UserError(f"body {body.name!r}: mesh {shape.sha256[:12]}... is not among the meshes")
@@ -91,15 +95,14 @@ def _compound(p: Any, client: int, body: Body) -> int:
         shape = part.shape
         if isinstance(shape, Mesh):
             raise UserError(
-                f"body {body.name!r}: bullet makes compounds of spheres, boxes and cylinders; join "
-                "the meshes into one hull or use primitives"
+                f"body {body.name!r}: bullet makes compounds of spheres, boxes, cylinders and "
+                "capsules; join the meshes into one hull or use primitives"
             )
-        kinds.append(
-            {"sphere": p.GEOM_SPHERE, "box": p.GEOM_BOX, "cylinder": p.GEOM_CYLINDER}[shape.kind]
-        )
+        kind = _arguments(p, body, part, {})
+        kinds.append(kind["shapeType"])
         radii.append(0.0 if isinstance(shape, Box) else shape.radius)
         halves.append(shape.half_extents if isinstance(shape, Box) else (0.0, 0.0, 0.0))
-        lengths.append(shape.height if isinstance(shape, Cylinder) else 0.0)
+        lengths.append(kind.get("height", 0.0))
     orientations = [
         (x, y, z, w) for w, x, y, z in (part.quaternion_wxyz for part in body.collision)
     ]
@@ -178,6 +181,15 @@ def _unit_inertia(part: Collision, body: Body, meshes: Meshes) -> tuple[float, A
         r2, h2 = shape.radius**2, shape.height**2
         side = (3 * r2 + h2) / 12
         return np.pi * r2 * shape.height, zero, np.diag([side, side, r2 / 2])
+    if isinstance(shape, Capsule):
+        r, h = shape.radius, shape.height - 2 * shape.radius
+        rod, ball = np.pi * r**2 * h, 4 / 3 * np.pi * r**3
+        volume = rod + ball
+        # Half balls whose centres of mass lie 3/8 r beyond the rod's ends.
+        ends = ball * (0.4 * r**2 + h**2 / 4 + 3 / 8 * h * r)
+        side = (rod * (3 * r**2 + h**2) / 12 + ends) / volume
+        about_z = (rod * r**2 / 2 + ball * 0.4 * r**2) / volume
+        return float(volume), zero, np.diag([side, side, about_z])
     import trimesh
 
     mesh = meshes[shape.sha256]
