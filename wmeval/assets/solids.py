@@ -29,10 +29,12 @@ class Part:
     Attributes:
         mesh: in the frame of the whole thing [m].
         material: key that the scene gives a look to.
+        solid: it fills its box, about; a renderer may darken the ground around the box.
     """
 
     mesh: MeshData
     material: str
+    solid: bool = False
 
 
 Parts = tuple[Part, ...]

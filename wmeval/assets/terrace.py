@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from wmeval.assets.foliage import leaf_cluster, placed
-from wmeval.assets.meshes import merge, revolve
+from wmeval.assets.meshes import box, merge, revolve
 from wmeval.assets.solids import Part, Parts, moved, plate_of, slab, tube, turned
 from wmeval.assets.trees import cluster_mesh, grow
+from wmeval.scene import MeshData
 
 
 def picket_fence(length: float, height: float = 0.95, *, pitch: float = 0.135) -> Parts:
@@ -33,6 +34,41 @@ def picket_fence(length: float, height: float = 0.95, *, pitch: float = 0.135) -
         for x in np.linspace(-end, end, max(2, round(length / 2)))
     ]
     return (Part(merge([*pales, *rails, *posts]), "fence"),)
+
+
+def deck_boards(half: float, thickness: float, seed: int, *, width: float = 0.148) -> Parts:
+    """A square deck of staggered boards along x, their tops at z = 0.
+
+    Args:
+        half: half a side [m].
+        thickness: of the boards [m].
+        seed: where they are cut, and which timber each is of.
+        width: of a board with its gap [m].
+
+    Materials: ``deck_0``, ``deck_1`` and ``deck_2``, three tones of one timber.
+    """
+    rng = np.random.default_rng(seed)
+    gap = 0.006
+    rows = round(2 * half / width)
+    boards: list[list[MeshData]] = [[], [], []]
+    for row in range(rows):
+        y = -half + (row + 0.5) * 2 * half / rows
+        x = -half
+        while x < half - 1e-6:
+            length = float(rng.uniform(2.2, 4.4)) if x > -half else float(rng.uniform(0.8, 4.0))
+            end = min(x + length, half)
+            if half - end < 0.7:
+                end = half
+            size = ((end - x - gap) / 2, (2 * half / rows - gap) / 2, thickness / 2)
+            board = moved(box(size, 0.003, 1), (x + end) / 2, y, -thickness / 2)
+            # Every board is cut from another place of the timber: 1.6 m a period.
+            uv = board.vertices[:, :2] / 1.6 + rng.uniform(0, 1, 2)
+            tone = int(rng.choice(3, p=(0.5, 0.3, 0.2)))
+            boards[tone].append(
+                MeshData(board.vertices, board.triangles, board.normals, uv.astype(np.float32))
+            )
+            x = end
+    return tuple(Part(merge(found), f"deck_{i}") for i, found in enumerate(boards))
 
 
 def potted_shrub(size: float, seed: int) -> Parts:

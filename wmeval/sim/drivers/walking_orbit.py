@@ -49,7 +49,6 @@ class WalkingOrbit(Driver):
     def reset(self, scene: Scene, view: SubstepView) -> None:
         """Begin at state 0."""
         self._camera = camera_index(scene, self._params.camera, "walking_orbit")
-        self.show(view)
 
     def show(self, view: SubstepView) -> None:
         """The eye of the present."""

@@ -531,7 +531,8 @@ class Passes:
         self.ground_target.clear(1.0, 1.0, 1.0, 1.0)
         ctx.enable_only(ctx.BLEND)
         self.device.glBlendFunc(gl.ZERO, gl.SRC_COLOR)
-        self._draw_balls(self.program("ground").array, chosen)
+        darkens = self.pieces.ball[chosen] | (self.pieces.record[chosen, 27] > 0)
+        self._draw_balls(self.program("ground").array, chosen[darkens])
         ctx.disable(ctx.BLEND)
 
     def write_shadow_mask(self, instant: Instant, chosen: I8) -> None:

@@ -15,8 +15,10 @@ from wmeval.assets.textures import bake, decode_srgb
 from wmeval.scene import (
     STATIC,
     Box,
+    Capsule,
     Cylinder,
     Material,
+    Mesh,
     MeshData,
     Meshes,
     Scene,
@@ -140,6 +142,8 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
             repeat_u = repeat_v = look.texture.repeat
             shape = visual.shape
             ball = isinstance(shape, Sphere)
+            # The box of a tree or a fence says little about where it stands.
+            hollow = isinstance(shape, Mesh) and not shape.convex
             slot = -1
             choice = ([-1] * LEVELS, [0.0] * LEVELS)
             if isinstance(shape, Sphere):
@@ -163,7 +167,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                 radius = float(np.linalg.norm(pool[slot].vertices.astype(np.float64), axis=1).max())
             coarse.append(choice[0])
             departure.append(choice[1])
-            convex = isinstance(shape, Sphere | Box | Cylinder)
+            convex = isinstance(shape, Sphere | Box | Cylinder | Capsule)
             rows.append((index, slot, _kind(look), radius, ball, convex))
             position.append(visual.position)
             rotation.append(conventions.quaternion_to_matrix(np.array(visual.quaternion_wxyz)))
@@ -173,7 +177,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                     (layer, repeat_u, repeat_v, look.roughness),
                     (0.08 * look.specular, look.mirror, look.opacity, look.ior),
                     (body.instance, radius if ball else 0.0, len(rows), 0.0),
-                    (*size, 0.0 if ball else DARKENS_M),
+                    (*size, 0.0 if ball or hollow else DARKENS_M),
                 )
             )
     count = len(rows)
@@ -374,7 +378,9 @@ class SunView:
         return out
 
 
-def shaded_by_others(pieces: Pieces, rotation: F8, centre: F8, drawn: Mask, sun: SunView) -> Mask:
+def shaded_by_others(
+    pieces: Pieces, rotation: F8, centre: F8, drawn: Mask, sun: SunView, asked: Mask
+) -> Mask:
     """Pieces (P,) on which another one's shadow may fall. Errs on the side of yes.
 
     Args:
@@ -383,6 +389,7 @@ def shaded_by_others(pieces: Pieces, rotation: F8, centre: F8, drawn: Mask, sun:
         centre: (P, 3) [m].
         drawn: (P,) pieces in the world.
         sun: the light's view.
+        asked: (P,) pieces that the answer is wanted for; the others count as shaded.
     """
     casts = drawn & (pieces.kind != GLASS)
     if pieces.floor >= 0:
@@ -395,11 +402,20 @@ def shaded_by_others(pieces: Pieces, rotation: F8, centre: F8, drawn: Mask, sun:
     middle = centre @ ways.T
     reach = np.einsum("pki,pi->pk", np.abs(np.einsum("kj,pji->pki", ways, rotation)), pieces.half)
     reach[pieces.ball] = pieces.radius[pieces.ball, None]
-    apart = np.abs(middle[:, None, :8] - middle[None, casts, :8])
-    over = (apart < reach[:, None, :8] + reach[None, casts, :8] + 8 * sun.texel).all(axis=2)
-    over &= (middle - reach)[None, casts, 8] < (middle + reach)[:, None, 8]
-    over[np.flatnonzero(casts), np.arange(int(casts.sum()))] = False
-    return np.asarray(over.any(axis=1))
+    slack = 8 * sun.texel
+    under, over = np.flatnonzero(asked & drawn), np.flatnonzero(casts)
+    # Two directions sort out nearly all pairs; the rest are looked at one by one.
+    near = np.ones((len(under), len(over)), bool)
+    for k in (0, 4):
+        wide = (reach[under, k] + slack)[:, None] + reach[None, over, k]
+        near &= np.abs(middle[under, k][:, None] - middle[None, over, k]) < wide
+    near &= (middle - reach)[None, over, 8] < (middle + reach)[under, 8][:, None]
+    i, j = np.nonzero(near)
+    i, j = under[i], over[j]
+    meet = (np.abs(middle[i, :8] - middle[j, :8]) < reach[i, :8] + reach[j, :8] + slack).all(axis=1)
+    out = ~asked
+    out[i[meet & (i != j)]] = True
+    return out
 
 
 MAX_SPAN = 44.0
