@@ -110,7 +110,7 @@ def test_shadows_on_others_are_never_missed():
         centre[1:, 2] += rng.uniform(0, 1, len(PIECES) - 1)
         drawn = state.active[PIECES.body]
         sun = SunRegion.of(SCENE, PIECES).view(state.sun_direction, view, 1024)
-        found = shaded_by_others(PIECES, rotation, centre, drawn, sun)
+        found = shaded_by_others(PIECES, rotation, centre, drawn, sun, drawn)
         balls = np.flatnonzero(PIECES.ball & drawn & (PIECES.kind != 2))
         for i in balls:
             n = rng.normal(size=(4000, 3))
@@ -122,3 +122,25 @@ def test_shadows_on_others_are_never_missed():
                 miss = np.linalg.norm(to - along[:, None] * sun.to_sun, axis=1)
                 if ((miss < PIECES.radius[j]) & (along > 0)).any():
                     assert found[i]
+
+
+def test_boxes_mark_every_cell_they_reach_into():
+    rng = np.random.default_rng(6)
+    grid = Grid.of(640, 352)
+    rows, columns = grid.shape
+    for count in (0, 1, 7, 60):
+        low = rng.uniform(-60, 700, (count, 2))
+        bounds = np.concatenate([low, low + rng.uniform(0, 90, (count, 2))], axis=1)
+        if count > 2:
+            bounds[1] = (np.inf, np.inf, -np.inf, -np.inf)  # behind the camera
+        found = grid.mark(bounds)
+        s = grid.size
+        for y in range(rows):
+            for x in range(columns):
+                reached = (
+                    (bounds[:, 0] - 2 < (x + 1) * s)
+                    & (bounds[:, 2] + 2 > x * s)
+                    & (bounds[:, 1] - 2 < (y + 1) * s)
+                    & (bounds[:, 3] + 2 > y * s)
+                ).any()
+                assert found[y, x] == reached

@@ -62,7 +62,7 @@ def test_shadows_of_any_sun_are_where_rays_say(renderer, elevation):
     up[2] = math.sin(math.radians(elevation))
     state = replace(moved(SCENE, 0), sun_direction=-up / np.linalg.norm(up))
     out = renderer.draw(state, WIDTH, HEIGHT, ("ids", "shadow_ids", "normals"))
-    depth, body = cast(SCENE, state)[:2]
+    depth = cast(SCENE, state)[0]
     ray = rays(state)[1]
     point = state.T_world_camera[:3, 3] + ray * np.where(np.isfinite(depth), depth, 0)[..., None]
     floor = (out["ids"] == 1) & (np.abs(point[..., 2]) < 1e-6)

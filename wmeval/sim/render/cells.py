@@ -20,6 +20,7 @@ Rect = tuple[int, int, int, int]
 MARGIN_PX = 2
 PARTS = 8
 """Of a cell's side, in which outlines are drawn to find the cells they touch."""
+SMALL_CELLS = 1.5
 _FAR = 30_000.0  # beyond, what is drawn would no longer be exact
 _ROUNDING = np.ones((5, 5), np.uint8)
 
@@ -75,10 +76,16 @@ class Grid:
 
     def mark(self, bounds: F8) -> Mask:
         """Cells that any of the bounds (N, 4) [px] reaches into."""
-        out = np.zeros(self.shape, bool)
-        for x0, y0, x1, y1 in self._ranges(bounds).tolist():
-            out[y0:y1, x0:x1] = True
-        return out
+        rows, columns = self.shape
+        x0, y0, x1, y1 = self._ranges(bounds).T
+        some = (x1 > x0) & (y1 > y0)
+        x0, y0, x1, y1 = x0[some], y0[some], x1[some], y1[some]
+        # Each rectangle as steps at its corners, summed up at once.
+        wide = columns + 1
+        at = np.concatenate([y0 * wide + x0, y1 * wide + x1, y0 * wide + x1, y1 * wide + x0])
+        step = np.repeat([1.0, 1.0, -1.0, -1.0], len(x0))
+        steps = np.bincount(at, step, (rows + 1) * wide).reshape(rows + 1, wide)
+        return np.asarray(steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0.5)
 
     def cover(self, view: View, *hulls: F8) -> Mask:
         """Cells that the convex hulls of points may reach into.
@@ -94,6 +101,7 @@ class Grid:
         rows, columns = self.shape
         fine = np.zeros((rows * PARTS, columns * PARTS), np.uint8)
         size = np.array([self.width, self.height]) * (PARTS / self.size)
+        boxes: list[F8] = []
         for points in hulls:
             local = (points - view.eye) @ view.axes.T
             behind = local[..., 2] < view.near
@@ -104,12 +112,18 @@ class Grid:
             at = (local[..., :2] / local[..., 2:] / np.array(view.tangents) + 1) / 2 * size - 0.5
             if len(at) and np.abs(at).max() > _FAR:
                 return np.ones(self.shape, bool)
-            for hull in np.rint(at * 16).astype(np.int32):
+            # What is hardly larger than a cell is marked as its box: no hull is worth its while.
+            low, high = at.min(axis=1), at.max(axis=1)
+            small = ((high - low) < SMALL_CELLS * PARTS).all(axis=1)
+            if small.any():
+                boxes.append(np.concatenate([low[small], high[small]], axis=1) + 0.5)
+            for hull in np.rint(at[~small] * 16).astype(np.int32):
                 cv2.fillConvexPoly(fine, cv2.convexHull(hull), (255,), shift=4)
         # What is drawn in these finer parts is right to two of them.
         cv2.dilate(fine, _ROUNDING, dst=fine)
-        small = cv2.resize(fine, (columns, rows), interpolation=cv2.INTER_AREA)
-        return np.asarray(small) > 0
+        few = cv2.resize(fine, (columns, rows), interpolation=cv2.INTER_AREA)
+        marked = np.asarray(few) > 0
+        return marked | self.mark(np.concatenate(boxes) * (self.size / PARTS)) if boxes else marked
 
     def fill(self, rects: list[Rect]) -> Mask:
         """The inverse of `rects`."""

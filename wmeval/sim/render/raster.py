@@ -39,6 +39,7 @@ from wmeval.scene import Meshes, Scene
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render import dirty, gl
 from wmeval.sim.render.cells import Grid, Ground, Layout, Rect
+from wmeval.sim.render.dirty import RECT_COST_PX
 from wmeval.sim.render.passes import FRAME_BYTES, GROUND_SIZE, Canvas, Instant, Passes, Scope
 from wmeval.sim.render.pieces import (
     ANCHOR_STEP,
@@ -61,6 +62,9 @@ Mask = NDArray[np.bool_]
 
 SMALL_PX = 80_000
 """Up to here a fifth of the picture costs as much to draw in parts as all of it in one."""
+
+MANY_RECTS = 40
+"""Beyond, rectangles of labels are told apart by cells: joining pairs would cost more."""
 
 EXPOSURE = 0.42
 SUN_HALF_WIDTH = 0.018
@@ -245,7 +249,8 @@ class RasterRenderer:
         shining = state.sun_direction if daylight > 0 else _DOWN
         sun = self._region.view(shining, camera, self.shadow_size)
         # Balls, boxes and cylinders do not shade themselves: only others, and nearer to the sun.
-        lit = self._pieces.convex & ~shaded_by_others(pieces, rotation, centre, drawn, sun)
+        asked = pieces.convex & drawn & camera.sees(centre, pieces.radius) & light
+        lit = ~shaded_by_others(pieces, rotation, centre, drawn, sun, asked)
         return Instant(
             camera,
             anchor,
@@ -468,7 +473,11 @@ class RasterRenderer:
             found = [
                 dirty.piece_outlines(*self._at(i, chosen), 0.0, camera) for i, chosen in instants
             ]
-            return dirty.merge(dirty.to_rects(np.concatenate(found), camera))
+            bounds = np.concatenate(found)
+            if len(bounds) <= MANY_RECTS:
+                return dirty.merge(dirty.to_rects(bounds, camera))
+            cells = now.layout.grid.mark(bounds)
+            return whole if cells.mean() > 0.5 else now.layout.grid.blocks(cells, RECT_COST_PX)
         grid = now.layout.grid
         mirrors = np.flatnonzero(now.drawn & (pieces.kind == MIRROR))
         # Another program draws what has come out of the others' reach, or into it.
