@@ -161,8 +161,8 @@ def test_camera_rows_equal_the_convention():
 
 
 def test_bad_drivers_are_refused_with_the_mend():
-    with pytest.raises(UserError, match=r"no driver 'wind'; known: .*force"):
-        make_driver(driver("wind"))
+    with pytest.raises(UserError, match=r"no driver 'gale'; known: .*force"):
+        make_driver(driver("gale"))
     with pytest.raises(UserError, match="'force': newtons"):
         make_driver(driver("force", body="ball", axes=[[1, 0, 0]]))
     with pytest.raises(UserError, match="2 axes but 1 actions"):

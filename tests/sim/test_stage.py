@@ -213,6 +213,10 @@ def flat(value):
     return [value]
 
 
+CAMERA = ("show", "camera")
+"""A camera is shown from where the other hooks have put it, so that one may read that."""
+
+
 class Peek(Driver):
     """Reads what another driver shows."""
 
@@ -233,13 +237,29 @@ class Peek(Driver):
         pass
 
 
-@pytest.mark.parametrize("look", ["leaf", "leaf speed", "active", "camera", "fov", "sun", "sky"])
-@pytest.mark.parametrize("hook", ["after", "show"])
+SHOWN = ["leaf", "leaf speed", "active", "camera", "fov", "sun", "sky"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "look"),
+    [(hook, look) for hook in ("after", "show") for look in SHOWN if (hook, look) != CAMERA],
+)
 def test_what_is_shown_cannot_feed_back(look, hook):
     engine = built(a_scene(), Slosh(), Peek(LOOKS[look], hook), Wind())
     engine.log(Probe())  # what is shown is known after the first look
     with pytest.raises(UserError, match=r"put by a driver's show\(\)"):
         engine.advance((), 1, Probe())
+    engine.close()
+
+
+def test_a_camera_is_shown_anew_from_where_the_hooks_have_put_it():
+    seen = []
+    earlier = Peek(lambda view: seen.append(view.camera(0)), "show")
+    engine = built(a_scene(), Slosh(), earlier, Wind())
+    first = engine.camera(0)
+    engine.advance((), 3, EVERY)
+    assert len(set(seen)) == 1
+    assert engine.camera(0) != first
     engine.close()
 
 

@@ -41,6 +41,7 @@ from wmeval.sim.rows import LastRow
 from wmeval.sim.world import open_world
 
 if TYPE_CHECKING:
+    from wmeval.sim.drivers.camera_motion import CameraMotion
     from wmeval.sim.perturb import Perturbation
     from wmeval.sim.world import World
 
@@ -54,12 +55,17 @@ Time = str | int | float | Fraction
 SEED_SPACES = {"training": 0, "evaluation": 1}
 """Spawn keys: the two spaces never share a scene, whatever the seed."""
 
+EYES = ("first",)
+"""Views of an eye: a regime turns them in place, others about what they look at."""
+
 FLOOR_LEFT_Z = -2.0
 """A player whose centre lies below this height [m] has left the floor."""
 
 _COMMON_OPTIONS = {
     "view": "camera of `render` and the default of `draw`; default: the scene's first camera",
     "camera": "a still camera of your own, {position, target, fov_y_deg}; its view is custom",
+    "camera_motion": "a regime outside the action space that turns the view's camera: "
+    "perturb_left, perturb_right, sweep_left, sweep_right or turn",
     "seed_space": "training (default) or evaluation: two families of scenes for the same seeds",
 }
 
@@ -83,7 +89,10 @@ class EnvOptions(TypedDict, total=False):
     observation_mode: ObservationMode
 
 
-_EPISODE = ("seed", "options", "view", "vector", "_spec", "_log", "_probe", "_over", "_player")
+_EPISODE = (
+    "seed", "options", "view", "vector", "camera_motion",
+    "_spec", "_log", "_probe", "_over", "_player",
+)  # fmt: skip
 """Attributes that a fork shares with its episode."""
 
 
@@ -233,6 +242,8 @@ class WorldEnv(gym.Env[Any, Any]):
         self.vector: Observation = np.zeros(0, np.float32)
         """The newest flat vector (D,), whatever the observation's form."""
         self._player = -1
+        self.camera_motion: CameraMotion.Params | None = None
+        """How a regime turns the view's camera in this episode."""
         self._spec: WorldSpec | None = None
         self._world: World | None = None
         self._pictures = Pictures(renderer)
@@ -384,7 +395,8 @@ class WorldEnv(gym.Env[Any, Any]):
 
         Args:
             seed: of the scene; None draws one from ``np_random`` (see ``env.seed``).
-            options: ``view``, ``camera``, ``seed_space`` and the scene's own (class docstring).
+            options: ``view``, ``camera``, ``camera_motion``, ``seed_space`` and the scene's own
+                (class docstring).
 
         Raises:
             UserError: an unknown option or value, naming the known ones.
@@ -401,10 +413,15 @@ class WorldEnv(gym.Env[Any, Any]):
         names = tuple(c.name for c in scene.cameras)
         view = _view(chosen.get("view", "custom" if "camera" in chosen else names[0]), names)
         _known("option view", view, names, where=self.ID)
+        drivers = parts.drivers
+        self.camera_motion = self._motion(chosen.get("camera_motion"), view, scene, drivers)
+        if self.camera_motion is not None:
+            params = self.camera_motion.model_dump(mode="json", exclude_none=True)
+            drivers = (*drivers, DriverSpec(kind="camera_motion", params=params))
         spec = WorldSpec(
             scene,
             parts.meshes,
-            parts.drivers,
+            drivers,
             self.clock,
             parts.rules,
             engine=self.engine,
@@ -659,6 +676,23 @@ class WorldEnv(gym.Env[Any, Any]):
             self._pictured = before
 
     # --- parts ----------------------------------------------------------------------------------
+
+    def _motion(
+        self, name: Any, view: str, scene: Scene, drivers: Sequence[DriverSpec]
+    ) -> CameraMotion.Params | None:
+        """How the view's camera is turned: in place when it is an eye, else about what it sees."""
+        if name is None:
+            return None
+        from wmeval.sim.drivers.camera_motion import REGIMES, CameraMotion
+
+        _known("option camera_motion", name, tuple(REGIMES), where=self.ID)
+        pivot: dict[str, Any] = {}
+        if view not in EYES:
+            followed = [d.params for d in drivers if d.params.get("camera") == view]
+            bodies = [p["body"] for p in followed if isinstance(p.get("body"), str)]
+            camera = next(c for c in scene.cameras if c.name == view)
+            pivot = {"body": bodies[0]} if bodies else {"point": camera.target}
+        return CameraMotion.Params(camera=view, regime=name, **pivot)
 
     def _checked(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
         if options is not None and not isinstance(options, Mapping):

@@ -237,6 +237,9 @@ class SubstepView(StateView, Protocol):
             fov_y: vertical field of view [rad]; None keeps it.
         """
 
+    def set_camera_pose(self, camera: int, pose: tuple[float, ...]) -> None:
+        """Put a camera by its ``T_world_camera``, sixteen numbers, row-major."""
+
     def set_sun(self, direction: Vec, color: Vec) -> None:
         """Put the sun: direction along which its light travels, linear RGB times strength."""
 
@@ -279,7 +282,8 @@ class Driver(Protocol):
         For what is a PURE function of time, physical state and modal state: leaves in the wind,
         poses of a gait, spin of a wheel, the sun, a regime's camera. It keeps no memory, since how
         often it is called depends on who looks. It puts data bodies, cameras, sun, sky and modal
-        state only; what it puts cannot be read in `before` and `after`.
+        state only; what it puts cannot be read in `before` and `after`. A camera it may read: as
+        the other hooks, or earlier drivers' `show`, have put it for this state.
         """
 
 

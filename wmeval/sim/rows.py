@@ -219,6 +219,11 @@ class Rows:
             self._move_cameras()
         return self._cameras[camera]
 
+    def set_camera_pose(self, camera: int, pose: Pose16) -> None:
+        """Pose as it is, from the next row on."""
+        self._moved.pop(camera, None)
+        self._cameras[camera] = pose
+
     def fov_y(self, camera: int) -> float:
         """Vertical field of view now [rad]."""
         return self._fov_y.value[camera]

@@ -55,6 +55,8 @@ class Stage:
         self._shows: list[Callable[[SubstepView], None]] = []
         self._shown_at = -1
         self._showing = self._in_hooks = False
+        self._put_before: dict[int, Pose16] = {}
+        self._put_by_show: dict[int, Pose16] = {}
         self._shown: set[_Key] = set()
         self._shown_now: set[_Key] = set()
         self._shown_bodies = np.zeros(len(scene.bodies), bool)
@@ -82,6 +84,11 @@ class Stage:
         """Bring what `show` puts up to the present state."""
         if not self._shows or self._shown_at == self.substep:
             return
+        for camera, pose in self._put_by_show.items():
+            # Every look begins with what the other hooks have put.
+            if self._rows.camera(camera) is pose:
+                self._rows.set_camera_pose(camera, self._put_before[camera])
+        self._put_before = {}
         self._showing = True
         self.set_camera = self._show_camera
         self._shown_now = set()
@@ -92,6 +99,7 @@ class Stage:
         finally:
             self._showing = False
             self.set_camera = self._rows.set_camera
+        self._put_by_show = {c: self._rows.camera(c) for c in self._put_before}
         self._shown |= self._shown_now
         self._shown_bodies |= self._shown_bodies_now
         self._shown_at = self.substep
@@ -99,8 +107,19 @@ class Stage:
     def _show_camera(
         self, camera: int, position: Vec, target: Vec, fov_y: float | None = None
     ) -> None:
-        self._shown_now.add(("camera", camera))
+        self._shows_camera(camera)
         self._rows.set_camera(camera, position, target, fov_y)
+
+    def _shows_camera(self, camera: int) -> None:
+        self._shown_now.add(("camera", camera))
+        if camera not in self._put_before:
+            self._put_before[camera] = self._rows.camera(camera)
+
+    def set_camera_pose(self, camera: int, pose: Pose16) -> None:
+        """Put a camera by its ``T_world_camera``, sixteen numbers, row-major."""
+        if self._showing:
+            self._shows_camera(camera)
+        self._rows.set_camera_pose(camera, pose)
 
     def _reads(self, key: _Key) -> None:
         """Before anything but a body is read: look, or refuse what must not be known here."""
@@ -213,7 +232,8 @@ class Stage:
 
     def camera(self, camera: int) -> Pose16:
         """``T_world_camera`` now, sixteen numbers, row-major."""
-        self._reads(("camera", camera))
+        if not self._showing:
+            self._reads(("camera", camera))
         return self._rows.camera(camera)
 
     def fov_y(self, camera: int) -> float:
