@@ -17,6 +17,8 @@ TOUCHING = 1e-11
 """Gap [m] up to which two bodies touch."""
 RESTING = 1e-7
 """Approach speed [m/s] below which bodies that touch rest against each other."""
+_RISE = 1e-13
+"""Gap [m] that is no rounding: a pair that has gained it has parted."""
 
 
 def value(c: Sequence[float], t: float) -> float:
@@ -91,8 +93,8 @@ def first_contact(c: Sequence[float], horizon: float) -> float | None:
     """When a gap that is not negative at t = 0 next closes.
 
     A pair that touches at t = 0 (gap within `TOUCHING`) meets at once when it approaches faster
-    than `RESTING`. Otherwise it has just been resolved, or rests: it meets again when it has been
-    apart and comes back, or when it overlaps by `TOUCHING` more than it does now.
+    than `RESTING`. Otherwise it has just been resolved, or rests: it meets again when it has parted
+    and comes back, or when it overlaps by `TOUCHING` more than it does now.
 
     Args:
         c: coefficients of the gap [m], lowest first: any polynomial in time [s] that equals the
@@ -106,14 +108,15 @@ def first_contact(c: Sequence[float], horizon: float) -> float | None:
     apart = start > TOUCHING
     if not apart and len(c) > 1 and c[1] < -RESTING:
         return 0.0
-    floor = min(start, 0.0) - TOUCHING
+    level = 0.0 if apart else min(start, 0.0) - TOUCHING
     before, a = start, 0.0
     for b in (*crossings(derivative(c), 0.0, horizon), horizon):
         after = value(c, b)
-        level = 0.0 if apart else floor
         if after <= level < before:
             return bracketed(c, a, b, level)
+        if not apart and after > start + _RISE:
+            level = min(start, 0.0)
         if after > TOUCHING:
-            apart = True
+            apart, level = True, 0.0
         before, a = after, b
     return None

@@ -11,8 +11,10 @@ somebody looks. Rules that the equations leave open, all deterministic:
   height of the centre). This is the TC model of Luding and McNamara, "How to handle the inelastic
   collapse of a dissipative hard-sphere gas with the TC model", Granular Matter 1 (1998) 113-128: a
   ball whose spin presses it against another makes finitely many, ever smaller, bounces.
-- A pair that touches without approaching and is pressed together by friction with the cloth, first
-  gets that friction of half a contact time at once, and then bounces as above.
+- A pair, or a ball at a cushion, that friction with the cloth presses together and that meets so
+  slowly that it would be back within ``contact_time`` gets beforehand, in place, as much of that
+  friction as makes its bounce last one contact time (at most half a contact time of it). So balls
+  that spin against each other or against a cushion meet once per contact time, until they roll.
 """
 
 from __future__ import annotations
@@ -273,7 +275,13 @@ class Table:
         self._predict(self.now, states)
 
     def advance(self, until: float) -> None:
-        """Go on to a time [s]; every event up to and at it happens."""
+        """Go on to a time [s]; every event up to and at it happens.
+
+        Raises:
+            ValueError: a time before `now`.
+        """
+        if until < self.now:
+            raise ValueError(f"t = {until} s: the table is already at {self.now} s")
         while self._next <= until:
             self._happen(self._next)
         self.now = until
@@ -335,8 +343,9 @@ class Table:
         walls = [wall for wall, time in self._wall_times.items() if time <= t]
         if pairs or walls:
             now = _Instant(t, [p[-1].at(t) for p in self._phases])
-            self._rounds(now)
             self._press(now, pairs, walls)
+            self._rounds(now)
+            self._part(now, pairs, walls)
             for i in now.touched:
                 self._phases[i].append(begin(now.states[i], t, spec.cloths[i]))
             # A contact that came to nothing is predicted anew, too.
@@ -442,52 +451,69 @@ class Table:
     def _press(
         self, now: _Instant, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
     ) -> None:
-        """Contacts that were due and did not approach: friction with the cloth presses them."""
-        done = set(now.touched)
-        pressed = [p for p in pairs if done.isdisjoint(p)]
-        against = [w for w in walls if w[0] not in done]
-        for i, j in pressed:
-            self._preload(now, (i, j))
-            a, b = now.states[i], now.states[j]
-            dx, dy = a.x - b.x, a.y - b.y
-            distance = math.hypot(dx, dy)
-            normal = (dx / distance, dy / distance)
-            if approach(a, b, normal) < 0.0:
-                self._collide(now, [Hit(i, j, normal, 1.0, self.spec.friction[i][j])])
-            self._pair_last[i, j] = now.time
-            a, b = now.states[i], now.states[j]
-            lack = _PARTING - approach(a, b, normal)
-            if lack > 0.0:
-                half = 0.5 * lack
-                now.states[i] = _moved(a, normal, half)
-                now.states[j] = _moved(b, normal, -half)
-        for i, k in against:
-            self._preload(now, (i,))
-            normal = self.spec.cushions[k].normal
-            self._wall_last[i, k] = now.time
+        """Slow contacts that friction with the cloth presses on: their bounce lasts long enough."""
+        half = 0.5 * self.spec.contact_time
+        loads: dict[int, float] = {}
+        for i, j in pairs:
+            a, b = self._phases[i][-1], self._phases[j][-1]
+            normal = self._normal(now, i, j)
+            speed = -approach(now.states[i], now.states[j], normal)
+            pull = -((a.ax - b.ax) * normal[0] + (a.ay - b.ay) * normal[1])
+            if speed < pull * half:
+                self._pair_last[i, j] = now.time
+                for ball in (i, j):
+                    loads[ball] = max(loads.get(ball, 0.0), half - max(speed, 0.0) / pull)
+        for i, k in walls:
+            phase, normal = self._phases[i][-1], self.spec.cushions[k].normal
             s = now.states[i]
-            if s.vx * normal[0] + s.vy * normal[1] < 0.0:
-                self._bounce(now, (i, k))
-            s = now.states[i]
-            lack = _PARTING - (s.vx * normal[0] + s.vy * normal[1])
-            if lack > 0.0:
-                now.states[i] = _moved(s, normal, lack)
-        if pressed or against:
-            self._rounds(now)
+            speed = -(s.vx * normal[0] + s.vy * normal[1])
+            pull = -(phase.ax * normal[0] + phase.ay * normal[1])
+            if speed < pull * half:
+                self._wall_last[i, k] = now.time
+                loads[i] = max(loads.get(i, 0.0), half - max(speed, 0.0) / pull)
+        for i, time in loads.items():
+            self._load(now, i, time)
 
-    def _preload(self, now: _Instant, balls: Sequence[int]) -> None:
-        """Half a contact time of friction with the cloth, in place."""
-        for i in balls:
-            phase = self._phases[i][-1]
-            now.touched.add(i)
-            if phase.kind == RESTING:
-                continue
-            h = min(0.5 * self.spec.contact_time, phase.end - now.time)
-            s = now.states[i]
-            now.states[i] = BallState(
-                s.x, s.y, s.vx + phase.ax * h, s.vy + phase.ay * h,
-                s.wx + phase.bx * h, s.wy + phase.by * h, s.wz + phase.bz * h,
-            )  # fmt: skip
+    def _load(self, now: _Instant, ball: int, time: float) -> None:
+        """Friction with the cloth over a time [s], in place; no longer than its phase lasts."""
+        phase = self._phases[ball][-1]
+        if phase.kind == RESTING:
+            return
+        h = min(time, phase.end - now.time)
+        s = now.states[ball]
+        now.states[ball] = BallState(
+            s.x, s.y, s.vx + phase.ax * h, s.vy + phase.ay * h,
+            s.wx + phase.bx * h, s.wy + phase.by * h, s.wz + phase.bz * h,
+        )  # fmt: skip
+        now.touched.add(ball)
+
+    def _part(
+        self, now: _Instant, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
+    ) -> None:
+        """Contacts that overlap part, if only just: what they gain is below any rounding."""
+        for i, j in pairs:
+            a, b = now.states[i], now.states[j]
+            gap = math.hypot(a.x - b.x, a.y - b.y) - 2.0 * self.spec.radius
+            normal = self._normal(now, i, j)
+            lack = _PARTING - approach(a, b, normal)
+            if lack > 0.0 and gap < -0.5 * TOUCHING:
+                now.states[i] = _moved(a, normal, 0.5 * lack)
+                now.states[j] = _moved(b, normal, -0.5 * lack)
+                now.touched |= {i, j}
+        for i, k in walls:
+            cushion, s = self.spec.cushions[k], now.states[i]
+            nx, ny = cushion.normal
+            lack = _PARTING - (s.vx * nx + s.vy * ny)
+            if lack > 0.0 and s.x * nx + s.y * ny - cushion.offset < -0.5 * TOUCHING:
+                now.states[i] = _moved(s, cushion.normal, lack)
+                now.touched.add(i)
+
+    @staticmethod
+    def _normal(now: _Instant, i: int, j: int) -> tuple[float, float]:
+        a, b = now.states[i], now.states[j]
+        dx, dy = a.x - b.x, a.y - b.y
+        distance = math.hypot(dx, dy)
+        return (dx / distance, dy / distance)
 
 
 _start: Callable[[Phase], float] = lambda phase: phase.start  # noqa: E731
