@@ -120,8 +120,8 @@ class RacingCar(WorldEnv):
     (rear) kN/m; tyres by Pacejka's Magic Formula (B 9 front, 11 rear, C 1.9, E 0.97), friction 1.0
     on the road and 0.6 on grass, relaxation 0.35 m, rolling resistance 0.012; the brakes lock the
     wheels, whose sliding friction is 0.91 of the peak; engine 1,900 N m at the wheels and 150 kW, a
-    limiter at 120 km/h; drag 0.42 N s2/m2; the front wheels turn at 120 deg/s. Both front wheels
-    have the same angle.
+    limiter at 120 km/h; drag 0.42 N s2/m2; the front wheels turn at 120 deg/s; the steering angle
+    is their mean by Ackermann's rule.
 
     ## Version history
 

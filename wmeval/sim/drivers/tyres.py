@@ -1,19 +1,20 @@
 """Tyres, springs and engine of a car: pure functions of plain numbers.
 
 The steady tyre is the Magic Formula of Pacejka (*Tire and Vehicle Dynamics*, 2nd ed., 2006, eq.
-4.49) on the combined slip: the vector of slip velocity over the faster of the wheel's two speeds
-(over ground and at its rim). Its length gives the share of the friction limit, its direction the
-direction of the force; longitudinal and lateral limits are the half axes of the friction ellipse.
-Slip reaches the force through the deflection u of the tread (Pacejka, ch. 7; Bernard and Clover,
-SAE 950311, 1995),
+4.49) on the combined slip: the vector of slip velocity over the faster of the wheel's two speeds V
+(over ground and at its rim). Its length s gives the share f(s) of the friction limit, its direction
+the direction of the force; longitudinal and lateral limits are the half axes of the friction
+ellipse.
 
-    du/dt = v_slip - V u / L,    slip = u / L,
+The force comes from the deflection u of the tread, as in the LuGre tyre of Canudas de Wit et al.
+(*Vehicle System Dynamics* 39(3), 2003), with the Magic Formula as its steady state:
 
-with the relaxation length L: at speed the force lags the slip by L metres of rolling; at V = 0 the
-tread is a spring that holds a standing car still, with no creep and no jitter.
+    F = mu N (B C / L) u,    du/dt = v_slip - (V / L) (B C s / f(s)) u.
+
+At a small slip it is a first-order lag with the relaxation length L (Pacejka, ch. 7); a tyre that
+slides bends no further than its friction can hold; at V = 0 the tread is a spring that holds a
+standing car, with no creep and no jitter.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Tyre:
     shape: float = 1.9
     curvature: float = 0.97
     relaxation: float = 0.35
-    damping: float = 1500.0
+    damping: float = 3000.0
     slow: float = 2.0
 
 
@@ -54,23 +55,40 @@ def magic(slip: float, stiffness: float, shape: float, curvature: float) -> floa
     return math.sin(shape * math.atan(x - curvature * (x - math.atan(x))))
 
 
-def deflected(u: float, slip_velocity: float, speed: float, length: float, dt: float) -> float:
-    """Deflection [m] after ``dt``: the exact solution at constant slip velocity and speed [m/s]."""
-    rate = speed / length
-    x = rate * dt
-    if x < 1e-6:
-        return u + slip_velocity * dt
-    return u * math.exp(-x) - slip_velocity * math.expm1(-x) / rate
+def deflected(
+    tyre: Tyre, ux: float, uy: float, slip_x: float, slip_y: float, speed: float, dt: float
+) -> tuple[float, float]:
+    """Deflection (forward, right) [m] after ``dt``: exact at constant slip velocity and speed.
+
+    Args:
+        tyre: the tyre.
+        ux: forward deflection of the tread [m].
+        uy: deflection to the right [m].
+        slip_x: forward slip velocity of the tread, rim minus road [m/s].
+        slip_y: the same to the right [m/s].
+        speed: the faster of the wheel's speeds over ground and at the rim [m/s].
+        dt: [s].
+    """
+    rate = speed / tyre.relaxation
+    if rate * dt < 1e-9:
+        return ux + slip_x * dt, uy + slip_y * dt
+    slip = math.sqrt(slip_x * slip_x + slip_y * slip_y) / speed
+    if slip > 1e-6:
+        share = magic(slip, tyre.stiffness, tyre.shape, tyre.curvature)
+        rate *= tyre.stiffness * tyre.shape * slip / share
+    keep = math.exp(-rate * dt)
+    gain = -math.expm1(-rate * dt) / rate
+    return ux * keep + slip_x * gain, uy * keep + slip_y * gain
 
 
 def grip(
     tyre: Tyre, load: float, ux: float, uy: float, slip_x: float, slip_y: float, speed: float
 ) -> tuple[float, float]:
-    """Force (forward, right) [N] of the road on a tyre.
+    """Force (forward, right) [N] of the road on a tyre; arguments as for `deflected`.
 
     Args:
         tyre: the tyre.
-        load: normal force [N].
+        load: normal force times the friction of the road [N].
         ux: forward deflection of the tread [m].
         uy: deflection to the right [m].
         slip_x: forward slip velocity of the tread, rim minus road [m/s].
@@ -80,21 +98,15 @@ def grip(
     Returns:
         A force within the ellipse of half axes ``friction_x load`` and ``friction_y load``.
     """
-    deflection = math.sqrt(ux * ux + uy * uy)
-    fx = fy = 0.0
-    if deflection > 0.0:
-        share = magic(deflection / tyre.relaxation, tyre.stiffness, tyre.shape, tyre.curvature) * (
-            load / deflection
-        )
-        fx, fy = tyre.friction_x * share * ux, tyre.friction_y * share * uy
-    if speed < tyre.slow:
-        # In proportion to how firmly the tyre is pressed down: none in the air.
-        c = tyre.damping * (1.0 - speed / tyre.slow)
-        fx, fy = fx + c * slip_x, fy + c * slip_y
-        limit = math.hypot(fx / tyre.friction_x, fy / tyre.friction_y)
-        if limit > load:
-            fx, fy = fx * load / limit, fy * load / limit
-    return fx, fy
+    k = tyre.stiffness * tyre.shape / tyre.relaxation
+    ax, ay = k * ux, k * uy
+    if speed < tyre.slow and load > 0.0:
+        c = tyre.damping * (1.0 - speed / tyre.slow) / load
+        ax, ay = ax + c * slip_x, ay + c * slip_y
+    share = math.sqrt(ax * ax + ay * ay)
+    if share > 1.0:
+        ax, ay = ax / share, ay / share
+    return tyre.friction_x * load * ax, tyre.friction_y * load * ay
 
 
 def turned(spin: float, torque: float, brake: float, inertia: float, dt: float) -> float:

@@ -33,13 +33,20 @@ def modal_state() -> tuple[Modal, ...]:
     """The modal state of one vehicle, for ``Scene.modal``; wheels in the order of `WHEELS`."""
     return (
         Modal(name="controls", size=3, unit="1", doc="steering, throttle and brake in force"),
-        Modal(name="steer", size=1, unit="rad", doc="angle of the front wheels, positive right"),
+        Modal(
+            name="steer",
+            size=1,
+            unit="rad",
+            doc="steering angle (of the bicycle model), positive right",
+        ),
         Modal(name="wheel_angle", size=4, unit="rad", doc="turned so far, positive forward"),
         Modal(name="wheel_speed", size=4, unit="rad/s", doc="spin, positive forward"),
         Modal(name="compression", size=4, unit="m", doc="of the suspension from its free length"),
         Modal(name="load", size=4, unit="N", doc="normal force; 0 in the air"),
-        Modal(name="slip_x", size=4, unit="1", doc="forward tread deflection over its relaxation"),
+        Modal(name="slip_x", size=4, unit="1", doc="forward slip of the last substep"),
         Modal(name="slip_y", size=4, unit="1", doc="the same to the right"),
+        Modal(name="tread_x", size=4, unit="m", doc="forward deflection of the tread"),
+        Modal(name="tread_y", size=4, unit="m", doc="the same to the right"),
     )
 
 
@@ -92,7 +99,8 @@ class Vehicle(Driver):
             friction: peak force over load, (longitudinal, lateral): the ellipse's half axes.
             relaxation: of the tyres [m].
             rolling: coefficient of rolling resistance.
-            max_steer_deg: steering angle at 1 [deg], the same for both front wheels.
+            max_steer_deg: steering angle at 1 [deg]: that of the bicycle in the car's middle; its
+                two wheels follow Ackermann's rule.
             steer_rate_deg: how fast the front wheels turn [deg/s].
             torque: of the engine at the driven wheels in all [N m].
             power: of the engine [W].
@@ -159,6 +167,7 @@ class Vehicle(Driver):
         along = vx * fy[0] + vy * fy[1] + vz * fy[2]
         self._spins = [along / p.radius] * 4
         self._tread = [(0.0, 0.0)] * 4
+        self._slips = [(0.0, 0.0)] * 4
         self._loads = [0.0] * 4
         self._find_road(view)
         self._write(view, (0.0, 0.0, 0.0))
@@ -177,7 +186,7 @@ class Vehicle(Driver):
         (px, py, pz), quaternion = view.pose(body)
         (vx, vy, vz), (wx, wy, wz) = view.velocity(body)
         right, ahead, up = _axes(quaternion)
-        sine, cosine = math.sin(self._steer), math.cos(self._steer)
+        turns = self._turns(self._steer)
         speed = math.sqrt(vx * vx + vy * vy + vz * vz)
         drag = -p.drag * speed
         force = [drag * vx, drag * vy, drag * vz]
@@ -192,7 +201,7 @@ class Vehicle(Driver):
             )
             hit = self._hits[i]
             if hit is None:
-                self._tread[i], self._loads[i] = (0.0, 0.0), 0.0
+                self._tread[i], self._slips[i], self._loads[i] = (0.0, 0.0), (0.0, 0.0), 0.0
                 now = turned(spin, engine, braking, p.wheel_inertia, dt)
                 axis, rate = right, p.wheel_inertia * (now - spin) / dt
                 torque = [t + a * rate for t, a in zip(torque, axis, strict=True)]
@@ -207,6 +216,7 @@ class Vehicle(Driver):
                 # The bar takes from the wheel that hangs what it gives to the other.
                 load = max(load + axle.anti_roll * (squeezed[i] - squeezed[i ^ 1]), 0.0)
                 if axle.steered:
+                    sine, cosine = math.sin(turns[i]), math.cos(turns[i])
                     fx = cosine * ahead[0] + sine * right[0]
                     fy = cosine * ahead[1] + sine * right[1]
                     fz = cosine * ahead[2] + sine * right[2]
@@ -224,10 +234,11 @@ class Vehicle(Driver):
                 fast = max(math.sqrt(along * along + across * across), abs(rim))
                 slip = rim - along
                 a, b = self._tread[i]
-                a = deflected(a, slip, fast, p.relaxation, dt)
-                b = deflected(b, -across, fast, p.relaxation, dt)
+                tyre = self._tyres[i]
+                a, b = deflected(tyre, a, b, slip, -across, fast, dt)
                 # The pair friction is the product: a wet road, or the meadow, gives less.
-                drive, side = grip(self._tyres[i], load * grit, a, b, slip, -across, fast)
+                drive, side = grip(tyre, load * grit, a, b, slip, -across, fast)
+                self._slips[i] = (slip / fast, -across / fast) if fast > 1e-3 else (0.0, 0.0)
                 self._tread[i], self._loads[i] = (a, b), load
                 still = braking + p.rolling * load * p.radius
                 now = turned(spin, engine - drive * p.radius, still, p.wheel_inertia, dt)
@@ -246,6 +257,15 @@ class Vehicle(Driver):
             self._angles[i] += now * dt
         view.apply_force(body, (force[0], force[1], force[2]))
         view.apply_torque(body, (torque[0], torque[1], torque[2]))
+
+    def _turns(self, steer: float) -> list[float]:
+        """Angles [rad] of the four wheels: all stand across lines to one turning centre."""
+        p, turn = self._params, math.tan(steer)
+        base = p.front.forward - p.rear.forward
+        return [
+            math.atan(turn / (1.0 - mount[0] * turn / base)) if axle.steered else 0.0
+            for axle, mount in zip(self._axles, self._mounts, strict=True)
+        ]
 
     def after(self, view: SubstepView) -> None:
         """Find the road under the new place, and write the state down."""
@@ -278,7 +298,6 @@ class Vehicle(Driver):
             self._compressions[i] = reach * (1.0 - hit.fraction)
 
     def _write(self, view: SubstepView, controls: Vec3) -> None:
-        length = self._params.relaxation
         put = view.set_modal
         put("controls", controls)
         put("steer", (self._steer,))
@@ -286,8 +305,10 @@ class Vehicle(Driver):
         put("wheel_speed", tuple(self._spins))
         put("compression", tuple(self._compressions))
         put("load", tuple(self._loads))
-        put("slip_x", tuple([u / length for u, _ in self._tread]))
-        put("slip_y", tuple([u / length for _, u in self._tread]))
+        put("slip_x", tuple([s for s, _ in self._slips]))
+        put("slip_y", tuple([s for _, s in self._slips]))
+        put("tread_x", tuple([u for u, _ in self._tread]))
+        put("tread_y", tuple([u for _, u in self._tread]))
 
     # --- looks ----------------------------------------------------------------------------------
 
@@ -299,12 +320,12 @@ class Vehicle(Driver):
         (vx, vy, vz), (wx, wy, wz) = view.velocity(self._body)
         right, ahead, up = _axes(q)
         angles, speeds = view.modal("wheel_angle"), view.modal("wheel_speed")
-        squeezed, steer = view.modal("compression"), view.modal("steer")[0]
+        squeezed, turns = view.modal("compression"), self._turns(view.modal("steer")[0])
         for i, body in enumerate(self._shown):
             axle, (x, y, z) = self._axles[i], self._mounts[i]
             z -= axle.free - squeezed[i]
             rx, ry, rz = (right[k] * x + ahead[k] * y + up[k] * z for k in range(3))
-            turn = 0.5 * steer if axle.steered else 0.0
+            turn = 0.5 * turns[i]
             # Right is clockwise from above; rolling forward turns about -x.
             about_z = (math.cos(turn), 0.0, 0.0, -math.sin(turn))
             half = 0.5 * math.fmod(angles[i], 4 * math.pi)
