@@ -25,6 +25,8 @@ DRIVERS: dict[str, str] = {
     "particles": "wmeval.sim.drivers.particles:Particles",
     "spline": "wmeval.sim.drivers.spline:Spline",
     "wind": "wmeval.sim.drivers.wind:Wind",
+    "character": "wmeval.sim.drivers.character:Character",
+    "gait": "wmeval.sim.drivers.gait:Gait",
 }
 """Kind to "module:Class"; the class has a nested card ``Params`` and takes one of it."""
 

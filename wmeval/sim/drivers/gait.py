@@ -1,0 +1,216 @@
+"""The limbs of a figure, after how its root moves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from wmeval.assets import mannequin as man
+from wmeval.scene import Card, Modal, Scene
+from wmeval.sim.drivers import strides
+from wmeval.sim.drivers.names import body_index
+from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
+
+PHASE, SPEED, MOVE, RUN, AIR, RISE, CROUCH, SINK, LEAN_Y, LEAN_X = range(10)
+"""Places of the modal state's numbers."""
+
+_NEUTRAL = 0.27
+"""Phase at which one foot stands below the body and the other passes it."""
+_CROUCH_RATE = 14.0
+_AHEAD_S = 1e-3
+
+
+class Gait(Driver):
+    """Poses a mannequin's limbs: walk, run, stand, jump and land; `strides` says how.
+
+    The root is any body that faces +y of its own frame: a character's capsule, or a data body that
+    another driver leads along a path. Its motion is taken from its poses. The phase of the stride
+    goes on with the distance travelled forward, so that a foot on the ground does not slide at
+    constant speed. Drivers that move the root come before this one.
+
+    Modal state ``<modal>`` (10): phase [strides], speed [m/s], move, run, air (shares), rise (share
+    of the take-off speed), crouch [m], its rate [m/s], lean forward and to the right [rad].
+    """
+
+    class Params(Card):
+        """Parameters.
+
+        Attributes:
+            root: name of the body that leads.
+            prefix: limbs are the data bodies ``prefix + bone`` of `mannequin.SKELETON`.
+            modal: name of the modal state.
+            ground: height [m] of the ground below the root's origin when it stands.
+            stature: of the figure [m].
+            grounded: name of the modal state that tells whether it stands; None: it always does.
+            jump_speed: usual vertical speed at take-off [m/s].
+            breaths: a second.
+        """
+
+        root: str
+        prefix: str
+        modal: str
+        ground: float = Field(ge=0)
+        stature: float = Field(default=man.STATURE_M, gt=0)
+        grounded: str | None = None
+        jump_speed: float = Field(default=4.43, gt=0)
+        breaths: float = Field(default=0.25, ge=0)
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+
+    def reset(self, scene: Scene, view: SubstepView) -> None:
+        """Begin at state 0, standing."""
+        p = self._params
+        self._root = body_index(scene, p.root, "gait")
+        self._bones = np.array(
+            [body_index(scene, p.prefix + bone.name, "gait") for bone in man.SKELETON], np.intp
+        )
+        self._centres = [tuple(c * p.stature for c in bone.centre) for bone in man.SKELETON]
+        self._gravity = max(math.sqrt(sum(g * g for g in scene.gravity)), 0.1)
+        self._dt = view.dt
+        self._at = view.pose(self._root)[0]
+        self._speed_before = 0.0
+        self._fall = 0.0
+        self._airborne = False
+        self._gains = tuple(-math.expm1(-rate * view.dt) for rate in (14.0, 9.0, 16.0, 7.0))
+        self._state = [_NEUTRAL] + [0.0] * 9
+        view.set_modal(p.modal, self._state)
+
+    def after(self, view: SubstepView) -> None:
+        """Carry the modal state on by one substep."""
+        p, s, dt = self._params, self._state, self._dt
+        (x, y, z), (w, i, j, k) = view.pose(self._root)
+        ox, oy, oz = self._at
+        self._at = (x, y, z)
+        # Forward is +y of the root, in the horizontal plane.
+        fx, fy = 2 * (i * j - w * k), 1 - 2 * (i * i + k * k)
+        dx, dy = x - ox, y - oy
+        way = dx * fx + dy * fy
+        quick, slow, air, ease = self._gains
+        speed = way / dt
+        before = s[SPEED]
+        s[SPEED] = now = before + (speed - before) * quick
+        size = abs(now)
+        s[MOVE] += (strides.smoothstep(0.05, 0.45, size) - s[MOVE]) * slow
+        s[RUN] += (strides.run_share(size, p.stature, self._gravity) - s[RUN]) * slow
+        grounded = p.grounded is None or view.modal(p.grounded)[0] > 0.5
+        if size < 0.02 and s[MOVE] < 0.02:
+            s[PHASE] = _NEUTRAL
+        elif grounded:
+            s[PHASE] = (s[PHASE] + way / strides.stride_length(size, s[RUN], p.stature)) % 1.0
+        climb = (z - oz) / dt
+        s[AIR] += ((0.0 if grounded else 1.0) - s[AIR]) * air
+        if not grounded:
+            s[RISE] = min(max(climb / p.jump_speed, -1.0), 1.0)
+            self._fall = max(-climb, 0.0)
+        elif self._airborne:
+            # The fall is caught by the knees: a critically damped spring takes up its speed.
+            s[SINK] += 0.8 * min(self._fall, 6.0) * (p.stature / man.STATURE_M) ** 0.5
+            self._fall = 0.0
+        self._airborne = not grounded
+        if s[CROUCH] or s[SINK]:
+            a = s[SINK] + _CROUCH_RATE * s[CROUCH]
+            fade = math.exp(-_CROUCH_RATE * dt)
+            s[CROUCH] = (s[CROUCH] + a * dt) * fade
+            s[SINK] = (s[SINK] - _CROUCH_RATE * a * dt) * fade
+            if abs(s[CROUCH]) < 1e-5 and abs(s[SINK]) < 1e-4:
+                s[CROUCH] = s[SINK] = 0.0
+        gain = (speed - self._speed_before) / dt if grounded else 0.0
+        self._speed_before = speed
+        pull = min(max(0.35 * gain / self._gravity, -0.14), 0.20)
+        s[LEAN_Y] += (pull - s[LEAN_Y]) * ease
+        spin = view.velocity(self._root)[1][2]
+        # Into the turn: a right turn has a negative spin and leans to the right.
+        side = min(max(-0.5 * now * spin / self._gravity, -0.20), 0.20) if grounded else 0.0
+        s[LEAN_X] += (side - s[LEAN_X]) * ease
+        view.set_modal(p.modal, s)
+
+    def show(self, view: SubstepView) -> None:
+        """Put the limbs where the modal state and the root have them."""
+        p = self._params
+        position, quaternion = view.pose(self._root)
+        linear, angular = view.velocity(self._root)
+        modal = view.modal(p.modal)
+        time = view.substep * view.dt
+        now = self._limbs(modal, position, quaternion, time)
+        # What the limbs do in the next millisecond is their velocity.
+        h = _AHEAD_S
+        later = list(modal)
+        if p.grounded is None or view.modal(p.grounded)[0] > 0.5:
+            length = strides.stride_length(abs(modal[SPEED]), modal[RUN], p.stature)
+            later[PHASE] = modal[PHASE] + h * modal[SPEED] / length if modal[MOVE] > 0.02 else (
+                modal[PHASE]
+            )  # fmt: skip
+        later[CROUCH] = modal[CROUCH] + h * modal[SINK]
+        (x, y, z), (vx, vy, vz) = position, linear
+        moved = (x + h * vx, y + h * vy, z + h * vz)
+        then = self._limbs(later, moved, _spun(quaternion, angular[2] * h), time + h)
+        numbers: NDArray[np.float64] = np.empty((len(now), 13))
+        for row, (at, turn), (at2, turn2) in zip(numbers, now, then, strict=True):
+            row[0:3], row[3:7] = at, turn
+            row[7:10] = [(b - a) / h for a, b in zip(at, at2, strict=True)]
+            row[10:13] = _rate(turn, turn2, h)
+        view.set_states(self._bones, numbers)
+
+    def _limbs(
+        self, modal: tuple[float, ...] | list[float], position: Vec, quaternion: Quat, time: float
+    ) -> list[tuple[Vec, Quat]]:
+        """World pose of each limb's body."""
+        p = self._params
+        state = strides.GaitState(
+            phase=modal[PHASE],
+            speed=abs(modal[SPEED]),
+            move=modal[MOVE],
+            run=modal[RUN],
+            air=modal[AIR],
+            rise=modal[RISE],
+            crouch=modal[CROUCH],
+            lean=(modal[LEAN_Y], modal[LEAN_X]),
+            breath=p.breaths * time,
+        )
+        w, i, j, k = quaternion
+        c, s = 1 - 2 * (i * i + k * k), -2 * (i * j - w * k)
+        n = math.sqrt(c * c + s * s)
+        c, s = c / n, s / n
+        heading: strides.Matrix = ((c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0))
+        x, y, z = position[0], position[1], position[2] - p.ground
+        out: list[tuple[Vec, Quat]] = []
+        for (at, frame), centre in zip(strides.pose(state, p.stature), self._centres, strict=True):
+            a, b, d = strides.apply(frame, centre)  # type: ignore[arg-type]
+            a, b, d = at[0] + a, at[1] + b, at[2] + d
+            turned = strides.quaternion(strides.product(heading, frame))
+            out.append(((x + c * a - s * b, y + s * a + c * b, z + d), turned))
+        return out
+
+
+def gait_modal(name: str) -> Modal:
+    """The modal state that a scene with this driver declares, one for each figure."""
+    return Modal(
+        name=name,
+        size=10,
+        doc="phase, speed, move, run, air, rise, crouch, its rate, lean forward and to the right",
+    )
+
+
+def _spun(q: Quat, angle: float) -> Quat:
+    """A quaternion turned further about the vertical."""
+    w, x, y, z = q
+    c, s = math.cos(angle / 2), math.sin(angle / 2)
+    return (c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w)
+
+
+def _rate(a: Quat, b: Quat, h: float) -> Vec:
+    """Angular velocity [rad/s] from one orientation to the next."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    w = aw * bw + ax * bx + ay * by + az * bz
+    sign = 2.0 / h if w >= 0 else -2.0 / h
+    # b times the conjugate of a, for a small angle.
+    return (
+        sign * (bx * aw - bw * ax - by * az + bz * ay),
+        sign * (by * aw - bw * ay - bz * ax + bx * az),
+        sign * (bz * aw - bw * az - bx * ay + by * ax),
+    )
