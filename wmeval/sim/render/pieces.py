@@ -421,6 +421,12 @@ def shaded_by_others(
 MAX_SPAN = 44.0
 """Widest region of the shadow map [m]; a larger scene gets a window that follows the camera."""
 
+FAR_SPAN = 120.0
+"""Up to about here the window grows for a camera that looks down steeply from afar."""
+
+STEEP = 0.35
+"""Sine of the angle below the horizon from which a camera looks down steeply."""
+
 
 @dataclass(frozen=True, eq=False)
 class SunRegion:
@@ -471,13 +477,21 @@ class SunRegion:
         )
         flat = corners @ np.stack([x, y], axis=1)
         low, high = flat.min(axis=0), flat.max(axis=0)
-        span = min(float((high - low).max()), MAX_SPAN)
+        extent = float((high - low).max())
+        span = min(extent, MAX_SPAN)
         middle = (low + high) / 2
         # What the camera looks at: a point ahead, lowered to the ground where that is near.
         forward = camera.axes[2]
         ahead = 0.4 * span
         if forward[2] < -0.05:
-            ahead = min(ahead, max(1.0, (camera.eye[2] - self.low[2]) / -forward[2]))
+            down = max(1.0, (camera.eye[2] - self.low[2]) / -forward[2])
+            if forward[2] < -STEEP and down > ahead and extent > MAX_SPAN:
+                # Steeply from afar: the ground itself, as wide as it is in view, in coarse sizes.
+                wide = 2.1 * down * max(camera.tangents)
+                while span < min(wide, extent, FAR_SPAN):
+                    span *= math.sqrt(2)
+                ahead = down
+            ahead = min(ahead, down)
         focus = np.array([x, y]) @ (camera.eye + forward * ahead)
         step = span / 8
         room = np.maximum((high - low - span) / 2, 0.0)
@@ -500,7 +514,7 @@ class SunRegion:
         rows[2, 3] = top / (top - bottom)
         # The same for the ground, in the world's x and y.
         half = (self.high - self.low)[:2].max() / 2 + 1.0
-        half = min(float(half), MAX_SPAN / 2)
+        half = min(float(half), max(span, MAX_SPAN) / 2)
         middle_xy = (self.low + self.high)[:2] / 2
         seen = (camera.eye + forward * ahead)[:2]
         step = half / 4
