@@ -13,6 +13,7 @@ DRIVERS: dict[str, str] = {
     "force": "wmeval.sim.drivers.force:Force",
     "release": "wmeval.sim.drivers.release:Release",
     "follow_camera": "wmeval.sim.drivers.follow_camera:FollowCamera",
+    "cue": "wmeval.sim.drivers.cue:Cue",
     "camera_motion": "wmeval.sim.drivers.camera_motion:CameraMotion",
     "vehicle": "wmeval.sim.drivers.vehicle:Vehicle",
     "road": "wmeval.sim.drivers.road:Road",
