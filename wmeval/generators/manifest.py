@@ -1,0 +1,202 @@
+"""Manifests of RigidBench clips: one row a sample, read as published or drawn from one seed.
+
+Counts and conditions follow RigidBench, section A.2 and Tables 5 and 6. The two sides of the split
+never share a sample's seed: training refuses every seed of an evaluation manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from wmeval.assets.cards import Library
+from wmeval.errors import UserError, first_problem
+from wmeval.scene import Card
+
+Split = Literal["train", "in_distribution", "ood-scene", "ood-object", "ood-both"]
+TRAIN_COUNTS = {
+    "free_fall": 1047,
+    "bounce": 1000,
+    "ball_chain": 953,
+    "drop_into_cluster": 1000,
+    "ramp_collision": 1000,
+}
+"""Training clips by task (section A.2)."""
+
+CONDITIONS: tuple[tuple[Split, str, str], ...] = (
+    ("in_distribution", "train", "train"),
+    ("ood-scene", "held_out", "train"),
+    ("ood-object", "train", "held_out"),
+    ("ood-both", "held_out", "held_out"),
+)
+"""Evaluation condition, side of its settings, side of its objects (Table 6)."""
+
+EVAL_PER_TASK = 5
+_TRAIN_KEY, _EVAL_KEY = 0, 1
+_MAX_BYTES = 64 << 20
+
+
+class Row(Card):
+    """One sample.
+
+    Attributes:
+        sample_id: name of its clip.
+        scene_id: setting.
+        task_type: task.
+        surface_name: support in the setting.
+        seed: of everything drawn in it.
+        split: partition.
+        objects: ids that its task may draw from.
+    """
+
+    sample_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    scene_id: str
+    task_type: str
+    surface_name: str
+    seed: int = Field(ge=0, lt=2**63)
+    split: Split
+    objects: tuple[str, ...] = Field(min_length=1)
+
+
+def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
+    """A manifest in the published form: a JSON list of rows.
+
+    Args:
+        path: the file.
+        library: cards that its names must have.
+
+    Raises:
+        UserError: unreadable, empty, a wrong field, an unknown name, or a sample id twice; the
+            message names the row and the field.
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise UserError(f"manifest {file} is larger than {_MAX_BYTES >> 20} MiB: is it one?")
+        document = json.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise UserError(f"manifest {file}: {error}") from error
+    if not isinstance(document, list) or not document:
+        raise UserError(f"manifest {file}: give a JSON list of rows, at least one")
+    rows = []
+    for i, item in enumerate(document):
+        try:
+            row = Row.model_validate(item)
+            _check(row, library)
+        except ValidationError as error:
+            raise UserError(f"manifest {file}, row {i}: {first_problem(error)}") from error
+        except UserError as error:
+            raise UserError(f"manifest {file}, row {i}: {error}") from error
+        rows.append(row)
+    twice = [name for name, n in Counter(r.sample_id for r in rows).items() if n > 1]
+    if twice:
+        raise UserError(f"manifest {file}: sample_id {twice[0]!r} twice: rename one")
+    return tuple(rows)
+
+
+def _check(row: Row, library: Library) -> None:
+    setting = library.settings.get(row.scene_id)
+    for field, value, known in (
+        ("task_type", row.task_type, library.tasks),
+        ("scene_id", row.scene_id, library.settings),
+        ("surface_name", row.surface_name, setting.surfaces if setting else {}),
+        *(("objects", name, library.objects) for name in row.objects),
+    ):
+        if value not in known:
+            raise UserError(f"{field}: no card {value!r}: choose from {', '.join(known)}")
+
+
+def evaluation_manifest(library: Library, seed: int = 0) -> tuple[Row, ...]:
+    """Our own evaluation rows: every condition, five samples a task.
+
+    Args:
+        library: all cards.
+        seed: one seed fixes all rows.
+    """
+    rng = _rng(seed, _EVAL_KEY)
+    planned: list[tuple[Split, str, str, tuple[str, ...]]] = []
+    for split, settings, objects in CONDITIONS:
+        scenes = getattr(library.splits, settings).scenes
+        for task in library.splits.tasks:
+            drawn = rng.choice(scenes, EVAL_PER_TASK).tolist()
+            allowed = getattr(library.splits, objects).objects
+            planned += [(split, task, scene, allowed) for scene in drawn]
+    return _rows(planned, library, rng, frozenset())
+
+
+def training_manifest(
+    library: Library, seed: int = 0, *, held_back: Collection[int] = ()
+) -> tuple[Row, ...]:
+    """Our own training rows with the published counts: 5,000 clips, 625 a setting.
+
+    Args:
+        library: all cards.
+        seed: one seed fixes all rows.
+        held_back: seeds of evaluation samples, which no row gets; those of
+            `evaluation_manifest` under the same seed never occur.
+    """
+    rng = _rng(seed, _TRAIN_KEY)
+    train = library.splits.train
+    tasks = [task for task, count in TRAIN_COUNTS.items() for _ in range(count)]
+    each, rest = divmod(len(tasks), len(train.scenes))
+    scenes = [s for i, s in enumerate(train.scenes) for _ in range(each + (i < rest))]
+    order = rng.permutation(len(tasks)).tolist()
+    planned: list[tuple[Split, str, str, tuple[str, ...]]] = [
+        ("train", tasks[i], scene, train.objects) for i, scene in zip(order, scenes, strict=True)
+    ]
+    mixed = [planned[i] for i in rng.permutation(len(planned)).tolist()]
+    forbidden = frozenset(held_back) | {r.seed for r in evaluation_manifest(library, seed)}
+    return _rows(mixed, library, rng, forbidden)
+
+
+def refuse_evaluation_seeds(rows: Sequence[Row], held_back: Collection[int]) -> None:
+    """Keep training off the evaluation's samples.
+
+    Raises:
+        UserError: a training row has the seed of an evaluation sample; names both.
+    """
+    forbidden = set(held_back)
+    for row in rows:
+        if row.split == "train" and row.seed in forbidden:
+            raise UserError(
+                f"training sample {row.sample_id!r} has seed {row.seed}, which belongs to the "
+                "evaluation: draw the training rows with another seed"
+            )
+
+
+def _rng(seed: int, key: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(key,))))
+
+
+def _rows(
+    planned: Sequence[tuple[Split, str, str, tuple[str, ...]]],
+    library: Library,
+    rng: np.random.Generator,
+    forbidden: Collection[int],
+) -> tuple[Row, ...]:
+    used = set(forbidden)
+    rows = []
+    for i, (split, task, scene, objects) in enumerate(planned):
+        surfaces = tuple(library.settings[scene].surfaces)
+        surface = surfaces[int(rng.integers(len(surfaces)))]
+        number = int(rng.integers(2**31))
+        while number in used:
+            number = int(rng.integers(2**31))
+        used.add(number)
+        row = Row(
+            sample_id=f"{i:05d}",
+            scene_id=scene,
+            task_type=task,
+            surface_name=surface,
+            seed=number,
+            split=split,
+            objects=objects,
+        )
+        rows.append(row)
+    return tuple(rows)
