@@ -1,8 +1,9 @@
 """Lumps, leaves and stones: meshes made of noise-displaced icospheres.
 
 A cluster of leaves is a lump with short leaf sprays all over it: its silhouette is ragged, while it
-has a few hundred triangles only. Everything is closed, so that it casts shadows, and deterministic
-in its seed. Lengths in metres.
+has a few hundred triangles only. Everything is closed, so that it casts shadows, but for the feet
+of sprays and blades, which lie inside the lump or the ground. The same seed gives the same mesh.
+Lengths in metres.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def leaf_cluster(
     length = spray * rng.uniform(0.65, 1.25, (sprays, 1))
     width = length * rng.uniform(0.42, 0.62, (sprays, 1))
     lean = rng.uniform(0.3, 1.0, (sprays, 1))
-    tip = root + length * (0.75 * normal + lean * third) - [0.0, 0.0, droop] * length
+    tip = root + length * (0.6 * normal + lean * third) - [0.0, 0.0, droop] * length
     below = root - 0.35 * length * normal
     # Three feet around the root, the first two a leaf's width apart; counter-clockwise outside.
     a, b = below + width * side + 0.1 * length * third, below - width * side + 0.1 * length * third

@@ -506,6 +506,21 @@ def masonry(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
 
 
 @_builder
+def weathered(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Field stone: grain, cracks in colour 1 and patches of lichen in colour 2."""
+    broad = periodic_field(size, rng, slope=1.6)
+    grain = periodic_field(size, rng, slope=0.8, low=10)
+    vein = np.abs(periodic_field(size, rng, slope=1.5, low=3))
+    crack = (1 - _step(0.01, 0.07, np.asarray(vein, np.float32))) * _step(-0.4, 0.8, broad)
+    rgb = _shade(_flat(_rgb(colors, 0)), 0.18 * broad, 0.17 * grain)
+    rgb = _mix(rgb, _flat(_rgb(colors, 1, fallback=0.4)), 0.75 * crack)
+    spots = periodic_field(size, rng, slope=1.2, low=5)
+    lichen = _step(1.1, 1.5, np.asarray(spots + 0.35 * grain, np.float32))
+    rgb = _mix(rgb, _flat(_rgb(colors, 2, fallback=1.3)), 0.7 * lichen)
+    return _shade(rgb, _mottle(size, rng, 0.06, 0.08))
+
+
+@_builder
 def petals(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     """Blossoms of colours 2, 3, ... over foliage of colours 0 and 1."""
     import cv2

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.foliage import leaf_cluster, tube
+from wmeval.assets.foliage import leaf_cluster, placed, tube
 from wmeval.assets.meshes import merge
 from wmeval.scene import MeshData
 
@@ -55,23 +55,23 @@ class Species:
 SPECIES: dict[str, Species] = {
     "oak": Species(
         height=9.0, trunk=0.48, fork=0.24, limbs=8, reach=4.6, rise=0.62, twigs=3, lean=0.9,
-        cluster=(1.25, 1.25, 0.85), spray=0.42, sprays=110, crown="broad",
+        cluster=(1.25, 1.25, 0.85), spray=0.4, sprays=84, crown="broad",
     ),
     "maple": Species(
         height=5.2, trunk=0.16, fork=0.3, limbs=6, reach=1.9, rise=0.9, twigs=2, lean=0.35,
-        cluster=(0.85, 0.85, 0.55), spray=0.3, sprays=72,
+        cluster=(0.85, 0.85, 0.55), spray=0.29, sprays=48,
     ),
     "birch": Species(
-        height=8.5, trunk=0.14, fork=0.32, limbs=8, reach=1.7, rise=1.2, twigs=2, lean=0.3,
-        cluster=(0.62, 0.62, 0.8), spray=0.3, sprays=64, droop=0.8,
+        height=8.5, trunk=0.14, fork=0.3, limbs=9, reach=1.6, rise=1.1, twigs=1, lean=0.3,
+        cluster=(0.78, 0.78, 0.95), spray=0.34, sprays=56, droop=0.8,
     ),
     "cypress": Species(
         height=7.6, trunk=0.14, fork=0.06, limbs=0, reach=0.75, rise=0.0, twigs=0, lean=0.0,
-        cluster=(0.8, 0.8, 1.25), spray=0.34, sprays=60, droop=-0.9, crown="spire",
+        cluster=(0.9, 0.9, 1.3), spray=0.36, sprays=42, droop=-0.9, crown="spire",
     ),
     "plum": Species(
         height=4.4, trunk=0.13, fork=0.34, limbs=6, reach=1.7, rise=0.75, twigs=2, lean=0.4,
-        cluster=(0.8, 0.8, 0.55), spray=0.26, sprays=72,
+        cluster=(0.8, 0.8, 0.55), spray=0.26, sprays=48,
     ),
 }  # fmt: skip
 
@@ -87,6 +87,7 @@ class Cluster:
         scale: of the species' cluster.
         yaw: turn about the vertical [rad].
         variant: which of the species' cluster meshes.
+        limb: the limb that carries it; those of one limb move together. -1 moves with the trunk.
     """
 
     joint: Vec
@@ -95,6 +96,7 @@ class Cluster:
     scale: float
     yaw: float
     variant: int
+    limb: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,48 @@ def cluster_mesh(species: str, variant: int) -> MeshData:
         seed, kind.cluster, sprays=kind.sprays, spray=kind.spray, droop=kind.droop,
         metres=1.1 if species == "oak" else 0.8,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Bough:
+    """Leaves that move as one.
+
+    Attributes:
+        joint: the point that they swing about [m], the tree's frame.
+        leaves: their mesh about the joint.
+        outer: how far out they grow, 0 to 1.
+    """
+
+    joint: Vec
+    leaves: MeshData
+    outer: float
+
+
+def boughs(species: str, seed: int) -> tuple[MeshData, tuple[Bough, ...]]:
+    """The crown of `grow(species, seed)`: the leaves that stay with the trunk, and the others.
+
+    Returns:
+        Mesh of the still leaves in the tree's frame, and one bough per limb.
+    """
+    tree = grow(species, seed)
+    limbs = sorted({c.limb for c in tree.clusters})
+    still = _joined(species, [c for c in tree.clusters if c.limb < 0], (0.0, 0.0, 0.0))
+    out = []
+    for limb in limbs:
+        if limb < 0:
+            continue
+        group = [c for c in tree.clusters if c.limb == limb]
+        joint = group[0].joint
+        out.append(Bough(joint, _joined(species, group, joint), max(c.outer for c in group)))
+    return still, tuple(out)
+
+
+def _joined(species: str, clusters: list[Cluster], origin: Vec) -> MeshData:
+    parts = []
+    for c in clusters:
+        x, y, z = (j + o - p for j, o, p in zip(c.joint, c.offset, origin, strict=True))
+        parts.append(placed(cluster_mesh(species, c.variant), (x, y, z), c.yaw, c.scale))
+    return merge(parts)
 
 
 def _bend(start: Array, end: Array, sag: Array, joints: int) -> Array:
@@ -164,11 +208,11 @@ def grow(species: str, seed: int) -> Tree:
     ]  # fmt: skip
     clusters: list[Cluster] = []
 
-    def leaf(joint: Array, centre: Array, outer: float, scale: float) -> None:
+    def leaf(joint: Array, centre: Array, outer: float, scale: float, limb: int) -> None:
         clusters.append(
             Cluster(
                 _vec(joint), _vec(centre - joint), outer, scale, float(rng.uniform(0, 2 * math.pi)),
-                int(rng.integers(VARIANTS)),
+                int(rng.integers(VARIANTS)), limb,
             )
         )  # fmt: skip
 
@@ -191,7 +235,7 @@ def grow(species: str, seed: int) -> Tree:
         wood.append(
             tube(limb, thick * np.linspace(1, 0.3, 6) ** 0.8, sides=7, around=2, metres=1.4)
         )
-        leaf(limb[-2], end + 0.25 * kind.cluster[2] * out, 1.0, rng.uniform(0.95, 1.12))
+        leaf(limb[-2], end + 0.25 * kind.cluster[2] * out, 1.0, rng.uniform(0.95, 1.12), i)
         for k in range(1, kind.twigs):
             from_point = limb[2 + (k % 2)]
             side = angle + (1 if k % 2 else -1) * rng.uniform(0.7, 1.15)
@@ -203,14 +247,14 @@ def grow(species: str, seed: int) -> Tree:
                 tube(_bend(from_point, tip, np.array([0, 0, -0.05 * twig]), 4),
                      thick * 0.45 * np.linspace(1, 0.35, 4), sides=5, around=1, metres=1.2)
             )  # fmt: skip
-            leaf(from_point + 0.75 * (tip - from_point), tip, 0.75, rng.uniform(0.8, 1.0))
-    leaf(trunk[-2], top + np.array([0, 0, 0.25 * kind.cluster[2]]), 0.8, 1.1)
+            leaf(from_point + 0.75 * (tip - from_point), tip, 0.75, rng.uniform(0.8, 1.0), i)
+    leaf(trunk[-2], top + np.array([0, 0, 0.25 * kind.cluster[2]]), 0.8, 1.1, kind.limbs)
     # The heart of the crown, so that one does not see through it everywhere.
     heart = np.array([np.interp(0.72, t, trunk[:, k]) for k in range(3)])
     for i in range(3):
         angle = heading + 2.1 * i
         spread = 0.3 * kind.reach * np.array([math.cos(angle), math.sin(angle), 0.25 * i])
-        leaf(heart, heart + spread, 0.2, 1.15)
+        leaf(heart, heart + spread, 0.2, 1.15, -1)
     return Tree(merge(wood), tuple(clusters))
 
 
@@ -222,12 +266,12 @@ def _spire(kind: Species, rng: np.random.Generator) -> Tree:
         metres=1.2,
     )
     clusters = []
-    count = 5
+    count = 6
     for i in range(count):
         share = i / (count - 1)
         scale = 1.0 - 0.62 * share**1.6
         z = 0.95 + (kind.height - 1.75) * share
-        centre = np.array([0.06 * rng.normal(), 0.06 * rng.normal(), z])
+        centre = np.array([0.03 * rng.normal(), 0.03 * rng.normal(), z])
         clusters.append(
             Cluster(
                 _vec(centre - [0, 0, 0.8 * kind.cluster[2] * scale]),
@@ -236,6 +280,7 @@ def _spire(kind: Species, rng: np.random.Generator) -> Tree:
                 scale,
                 float(rng.uniform(0, 2 * math.pi)),
                 int(rng.integers(VARIANTS)),
+                0 if i >= count - 2 else -1,
             )
         )
     return Tree(trunk, tuple(clusters))

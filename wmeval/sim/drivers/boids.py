@@ -56,7 +56,7 @@ class Boids(Driver):
         centre: Vec3
         half: Vec3
         obstacles: tuple[tuple[float, float, float, float], ...] = ()
-        tick: float = Field(default=1 / 60, gt=0)
+        tick: float = Field(default=1 / 30, gt=0)
         sight: float = Field(default=5.0, gt=0)
         separation: float = Field(default=1.4, gt=0)
         weights: tuple[float, float, float, float, float] = (3.0, 1.0, 0.45, 6.0, 2.5)
