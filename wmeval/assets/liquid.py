@@ -1,0 +1,335 @@
+"""The liquid in a half-full vessel: its waving surface, and its body as a mesh of fixed topology.
+
+The surface is a level plane plus the antisymmetric modes of a cylindrical tank,
+
+    eta(x) = sum_n (s_n . x / r) R g_n(r / R),   g_n(q) = 2 / (xi_n^2 - 1) J1(xi_n q) / J1(xi_n)
+
+for n = 1, 2 (H. N. Abramson (ed.), NASA SP-106, 1966, chapter 2; F. T. Dodge, The New Dynamic
+Behavior of Liquids in Moving Containers, 2000), with J1'(xi_n) = 0. A third shape, ``g_3 = q - g_1
+- g_2``, stands for all higher modes, so that the three together are the plane ``eta = s . x``
+exactly when all s_n are the same slope s. In a tilted vessel the modes are stretched to the level
+section's half axes (ours). The level is moved until half of the cavity lies below the surface.
+
+All vectors are in the vessel's frame. Pure numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.cavity import Cavity
+from wmeval.scene import MeshData
+
+F8 = NDArray[np.float64]
+
+XI = (1.841183781340659, 5.331442773525033)
+"""First two zeros of J1' (Abramson 1966)."""
+SHARES = tuple(2 / (xi * xi - 1) for xi in XI)
+"""g_1(1) and g_2(1): how much of a slope's rise at the wall is carried by modes 1 and 2."""
+TILT_SHARES = tuple(8 / (xi**2 * (xi**2 - 1)) for xi in XI)
+"""Of a slope s_n, the part that the surface's least-squares plane over the circle shows."""
+MODES = 3
+SEGMENTS, RINGS, ARCS = 72, 12, 44
+"""Of the mesh: around, from the middle of the surface to its rim, and from there down the wall."""
+
+_TERMS = 16
+
+
+def _series() -> F8:
+    """g_n(q) / q as polynomials in q^2: (2, terms), lowest power first."""
+    out = np.empty((2, _TERMS))
+    for n, xi in enumerate(XI):
+        terms = [
+            (-1) ** k * (xi / 2) ** (2 * k + 1) / (math.factorial(k) * math.factorial(k + 1))
+            for k in range(_TERMS)
+        ]
+        out[n] = SHARES[n] * np.array(terms) / sum(terms)
+    return out
+
+
+SERIES = _series()
+
+
+def shapes(q: F8) -> F8:
+    """g_n(q) / q of the three shapes, (3, ...): beyond the wall (q > 1) modes 1 and 2 stay level.
+
+    Args:
+        q: distance from the middle, 1 at the wall.
+    """
+    inner = np.minimum(q, 1.0)
+    q2 = inner * inner
+    out = np.empty((MODES, *q.shape))
+    for n in range(2):
+        value = np.full(q.shape, SERIES[n, -1])
+        for coefficient in SERIES[n, -2::-1]:
+            value = value * q2 + coefficient
+        out[n] = value * np.where(q > 1, inner / np.maximum(q, 1.0), 1.0)
+    out[2] = 1.0 - out[0] - out[1]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A liquid surface in a half-full cavity.
+
+    Attributes:
+        cavity: what holds the liquid.
+        up: (3,) unit, against gravity, in the vessel's frame.
+        slopes: (3, 3) slope vectors of the three shapes, level; the surface rises along them.
+    """
+
+    cavity: Cavity
+    up: F8
+    slopes: F8
+
+    @cached_property
+    def axes(self) -> tuple[F8, F8]:
+        """Unit vectors along the tilt and across it, both level."""
+        n = self.up
+        s = math.hypot(float(n[0]), float(n[1]))
+        t = np.array([n[0] / s, n[1] / s, 0.0]) if s > 1e-12 else np.array([1.0, 0.0, 0.0])
+        u = t * n[2] - np.array([0.0, 0.0, s])
+        return u, np.cross(n, u)
+
+    @cached_property
+    def _section(self) -> tuple[float, F8, float, float]:
+        """Level plane's height, section's centre, half axes."""
+        section = self.cavity.section(float(self.up[2]))
+        u, _ = self.axes
+        centre = section.level * self.up + section.along * u
+        return section.level, centre, *section.half
+
+    @property
+    def half(self) -> tuple[float, float]:
+        """Half axes [m] of the level section along and across the tilt."""
+        return self._section[2], self._section[3]
+
+    @property
+    def centre(self) -> F8:
+        """(3,) [m] middle of the level section."""
+        return self._section[1]
+
+    @cached_property
+    def level(self) -> float:
+        """How much [m] the surface's mean stands above the plane that halves the cavity."""
+        if self._simple or np.abs(self.slopes).max() < 1e-12:
+            return 0.0  # the wave's crest and trough are alike about the middle
+        low, f_low = 0.0, self._excess(0.0)
+        high = -f_low / (math.pi * self.half[0] * self.half[1])
+        f_high = self._excess(high)
+        for _ in range(12):
+            if abs(f_high) < 1e-9 * self.cavity.volume or f_high == f_low:
+                break
+            low, high, f_low = high, high - f_high * (high - low) / (f_high - f_low), f_high
+            f_high = self._excess(high)
+        return high
+
+    @cached_property
+    def _simple(self) -> bool:
+        """Whether the surface touches nothing but the cylinder."""
+        reach = float(np.linalg.norm(self.slopes, axis=1) @ (*SHARES, 0.1)) * max(self.half)
+        return self.cavity.within_cylinder(float(self.up[2]), 1.3 * reach)
+
+    def rise(self, along: F8, across: F8) -> F8:
+        """Height [m] of the wave above the level plane at places [m] from the section's centre."""
+        a, b = self.half
+        q = np.hypot(along / a, across / b)
+        u, v = self.axes
+        g = shapes(q)
+        out = np.zeros(np.shape(q))
+        for n in range(MODES):
+            su, sv = float(self.slopes[n] @ u), float(self.slopes[n] @ v)
+            if su or sv:
+                out += (su * along + sv * across) * g[n]
+        return out
+
+    @cached_property
+    def _ways(self) -> tuple[F8, F8, F8]:
+        """Level directions (S, 3) in which the rim's points are looked for, and their parts.
+
+        The ring turns with the vessel: it is the vessel's own ring of meridians, carried by the
+        shortest turn from the vessel's axis to up and stretched to the section's half axes.
+        """
+        turn = np.arange(SEGMENTS) * (2 * math.pi / SEGMENTS)
+        n = self.up
+        azimuth = math.atan2(float(n[1]), float(n[0])) if abs(n[2]) < 1 - 1e-24 else 0.0
+        u, v = self.axes
+        if n[2] < -1 + 1e-12:
+            azimuth = 0.0
+        a, b = self.half
+        # The shortest turn keeps what lies across the tilt, and carries the rest to `u`.
+        x, y = a * np.cos(turn - azimuth), b * np.sin(turn - azimuth)
+        away = np.hypot(x, y)
+        x, y = x / away, y / away
+        return x[:, None] * u + y[:, None] * v, x, y
+
+    def _rim_at(self, level: float) -> tuple[F8, F8]:
+        """Level distances (S,) from the centre to the wall on the surface, and heights there."""
+        way, x, y = self._ways
+        centre = self.centre
+        height = np.full(SEGMENTS, level)
+        away = self.cavity.exits(centre + height[:, None] * self.up, way)
+        for _ in range(60):
+            new = level + self.rise(x * away, y * away)
+            if np.abs(new - height).max() < 1e-12:
+                break
+            height = new
+            away = self.cavity.exits(centre + height[:, None] * self.up, way)
+        return away, height
+
+    def _excess(self, level: float) -> float:
+        """Volume under the surface at an offset, less that under the level plane."""
+        _, x, y = self._fine
+        away, height = self._fine_rim(level)
+        nodes, weights = _GAUSS
+        at = away[:, None] * nodes
+        eta = level + self.rise(x[:, None] * at, y[:, None] * at)
+        inner = ((eta * at) @ weights) * away
+        way = self._fine[0]
+        # The wall between the level plane and the rim leans.
+        t = height[:, None] * nodes
+        origin = self.centre + t[..., None] * self.up
+        wall = self.cavity.exits(origin, way[:, None, :])
+        outer = 0.5 * height * ((wall * wall - (away * away)[:, None]) @ weights)
+        return float((inner + outer).sum() * (2 * math.pi / len(x)))
+
+    @cached_property
+    def _fine(self) -> tuple[F8, F8, F8]:
+        turn = (np.arange(_FINE) + 0.5) * (2 * math.pi / _FINE)
+        u, v = self.axes
+        x, y = np.cos(turn), np.sin(turn)
+        return x[:, None] * u + y[:, None] * v, x, y
+
+    def _fine_rim(self, level: float) -> tuple[F8, F8]:
+        way, x, y = self._fine
+        height = np.full(len(x), level)
+        away = self.cavity.exits(self.centre + height[:, None] * self.up, way)
+        for _ in range(20):
+            new = level + self.rise(x * away, y * away)
+            if np.abs(new - height).max() < 1e-9:
+                break
+            height = new
+            away = self.cavity.exits(self.centre + height[:, None] * self.up, way)
+        return away, height
+
+    @cached_property
+    def rim(self) -> F8:
+        """Where surface and wall meet: (SEGMENTS, 3) [m], once around."""
+        way, x, y = self._ways
+        if not self._simple:
+            away, height = self._rim_at(self.level)
+            return np.asarray(self.centre + away[:, None] * way + height[:, None] * self.up)
+        # On the cylinder x^2 + y^2 = R^2: a quadratic for each height of the wave.
+        radius2 = self.cavity.radius**2
+        a = (way[:, :2] ** 2).sum(axis=1)
+        away = np.sqrt(radius2 / a)
+        height = np.zeros(SEGMENTS)
+        lean = way[:, :2] @ self.up[:2]
+        steep = float(self.up[:2] @ self.up[:2])
+        for _ in range(40):
+            new = self.rise(x * away, y * away)
+            done = np.abs(new - height).max() < 1e-15
+            height = new
+            b, c = lean * height, steep * height * height - radius2
+            away = (np.sqrt(b * b - a * c) - b) / a
+            if done:
+                break
+        return np.asarray(away[:, None] * way + height[:, None] * self.up)
+
+    def normals(self, points: F8) -> F8:
+        """Unit normals (..., 3) of the surface at points (..., 3) [m] on it."""
+        u, v = self.axes
+        local = points - self.centre
+        along, across = local @ u, local @ v
+        step = 1e-5 * max(self.half)
+        du = (self.rise(along + step, across) - self.rise(along - step, across)) / (2 * step)
+        dv = (self.rise(along, across + step) - self.rise(along, across - step)) / (2 * step)
+        normal = self.up - du[..., None] * u - dv[..., None] * v
+        return np.asarray(normal / np.linalg.norm(normal, axis=-1, keepdims=True))
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_GAUSS = (0.5 * (_NODES + 1), 0.5 * _WEIGHTS)
+_FINE = 540
+
+
+def liquid_mesh(surface: Surface) -> MeshData:
+    """The liquid as a closed mesh [m] in the vessel's frame.
+
+    Every surface of every vessel has the same triangles, and a vertex keeps its meaning: share of
+    the way from the middle of the surface to its rim, or from the rim down the wall to the lowest
+    point below the middle. So barycentric coordinates carry points from one instant to another.
+    """
+    rim = surface.rim
+    up, cavity = surface.up, surface.cavity
+    u, v = surface.axes
+    middle = surface.centre
+    local = rim - middle
+    along, across = local @ u, local @ v
+    share = np.linspace(0, 1, RINGS + 1)[1:]
+    x, y = share[:, None] * along, share[:, None] * across
+    height = surface.level + surface.rise(x, y)
+    top = middle + x[..., None] * u + y[..., None] * v + height[..., None] * up
+    top[-1] = rim
+    top = top.reshape(-1, 3)
+    top = np.concatenate([(middle + surface.level * up)[None], top])
+    top_normals = surface.normals(top)
+
+    # Great circles, seen from the vessel's origin, from the rim to straight down.
+    way = rim / np.linalg.norm(rim, axis=1, keepdims=True)
+    angle = np.arccos(np.clip(-way @ up, -1, 1))
+    t = np.linspace(0, 1, ARCS + 1)[:-1, None]
+    arc = (np.sin((1 - t) * angle)[..., None] * way - np.sin(t * angle)[..., None] * up) / np.sin(
+        angle
+    )[:, None]
+    arc /= np.linalg.norm(arc, axis=-1, keepdims=True)
+    wall, wall_normals = cavity.wall(arc.reshape(-1, 3))
+    wall[:SEGMENTS] = rim
+    low, low_normal = cavity.wall(-up[None])
+    vertices = np.concatenate([top, wall, low])
+    normals = np.concatenate([top_normals, wall_normals, low_normal])
+    return MeshData(
+        np.ascontiguousarray(vertices, np.float32),
+        TRIANGLES,
+        np.ascontiguousarray(normals, np.float32),
+        UV,
+    )
+
+
+def _triangles() -> NDArray[np.uint32]:
+    i = np.arange(SEGMENTS)
+    j = (i + 1) % SEGMENTS
+    parts = [np.stack([np.zeros_like(i), 1 + i, 1 + j], axis=1)]
+    for ring in range(RINGS - 1):
+        a, b = 1 + ring * SEGMENTS, 1 + (ring + 1) * SEGMENTS
+        parts += [
+            np.stack([a + i, b + i, b + j], axis=1),
+            np.stack([a + i, b + j, a + j], axis=1),
+        ]
+    start = 1 + RINGS * SEGMENTS
+    for ring in range(ARCS - 1):
+        a, b = start + ring * SEGMENTS, start + (ring + 1) * SEGMENTS
+        parts += [
+            np.stack([a + i, b + i, b + j], axis=1),
+            np.stack([a + i, b + j, a + j], axis=1),
+        ]
+    last = start + (ARCS - 1) * SEGMENTS
+    pole = np.full_like(i, last + SEGMENTS)
+    parts.append(np.stack([last + i, pole, last + j], axis=1))
+    return np.ascontiguousarray(np.concatenate(parts), np.uint32)
+
+
+def _uv() -> NDArray[np.float32]:
+    share = np.concatenate([np.linspace(0, 0.3, RINGS + 1)[1:], np.linspace(0.3, 1, ARCS)])
+    u, v = np.meshgrid(np.arange(SEGMENTS) / SEGMENTS, share)
+    uv = np.stack([u.ravel(), v.ravel()], axis=1)
+    return np.ascontiguousarray(np.concatenate([[[0.0, 0.0]], uv, [[0.0, 1.0]]]), np.float32)
+
+
+TRIANGLES = _triangles()
+UV = _uv()
