@@ -173,6 +173,19 @@ def test_running_shows_nothing_until_somebody_looks():
     engine.close()
 
 
+def test_modal_state_that_no_show_puts_is_read_without_showing():
+    wind = Wind()
+    engine = built(a_scene(), Slosh(), wind)
+    before = wind.calls
+    engine.run((), 10)
+    x, _ = engine.modal("slosh")
+    assert x != 0.1
+    assert wind.calls == before
+    engine.pose(3)
+    assert wind.calls == before + 1
+    engine.close()
+
+
 def test_a_log_tells_every_row_of_what_was_put():
     scene = a_scene()
     engine = built(scene, Slosh(), Wind())

@@ -58,6 +58,7 @@ class Stage:
         self._put_before: dict[int, Pose16] = {}
         self._put_by_show: dict[int, Pose16] = {}
         self._shown: set[_Key] = set()
+        self._kept: set[_Key] = set()  # put by the other hooks: read without a look
         self._shown_now: set[_Key] = set()
         self._shown_bodies = np.zeros(len(scene.bodies), bool)
         self._shown_bodies_now = np.zeros(len(scene.bodies), bool)
@@ -131,7 +132,7 @@ class Stage:
         elif self._in_hooks:
             if key in self._shown:
                 raise self._hidden(str(key))
-        else:
+        elif key not in self._kept or key in self._shown:
             self._look()
 
     def _reads_body(self, body: int) -> None:
@@ -155,8 +156,7 @@ class Stage:
         )
 
     def _puts(self, key: _Key) -> None:
-        if self._showing:
-            self._shown_now.add(key)
+        (self._shown_now if self._showing else self._kept).add(key)
 
     # --- data bodies ------------------------------------------------------------------------------
 
