@@ -28,6 +28,8 @@ DRIVERS: dict[str, str] = {
     "wind": "wmeval.sim.drivers.wind:Wind",
     "character": "wmeval.sim.drivers.character:Character",
     "gait": "wmeval.sim.drivers.gait:Gait",
+    "bottle": "wmeval.sim.drivers.bottle:Bottle",
+    "slosh": "wmeval.sim.drivers.slosh:Slosh",
 }
 """Kind to "module:Class"; the class has a nested card ``Params`` and takes one of it."""
 
