@@ -61,15 +61,19 @@ LAYERS: dict[str, Layer] = {
               "unit surface normal in the world frame; zero where nothing is hit"),
         Layer("shadow_ids", "uint16", 0, 0, "1", "bits_xor", "nearest",
               "instance that keeps the sun off this sunward surface; 0 is lit or turned away"),
+        Layer("shadow_masks", "uint64", 0, 0, "1", "bits_xor", "nearest",
+              "bit i - 1: instance i (1..64), alone in the world, keeps the sun off this surface"),
+        Layer("shadow_azimuth", "float32", 0, float("nan"), "rad", "bytes", "nearest",
+              "image direction (from x to y) in which shadows fall on level ground; NaN at night"),
         Layer("flow", "float32", 2, float("nan"), "px", "bytes", "never",
               "forward displacement to the next frame; NaN where it has no target"),
     )
 }  # fmt: skip
 
-DERIVED = {"flow": ("depth", "ids")}
+DERIVED = {"flow": ("depth", "ids"), "shadow_azimuth": ("depth",)}
 """Layers computed when a rollout is read: name to the layers that they follow from."""
 
-RENDERED = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids")
+RENDERED = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids", "shadow_masks")
 
 
 def layers_of(names: str | tuple[str, ...] | list[str]) -> tuple[Layer, ...]:

@@ -232,12 +232,15 @@ class Sun(Card):
         color: linear RGB.
         strength: radiance relative to the sky.
         softness: width of the shadow's edge as an angle [rad] (the real sun: 0.0093).
+        reach: pictures show sharp shadows within this distance of the origin, along x and along y
+            [m], and none far beyond it; None: of all that is not vast.
     """
 
     direction: Vec3
     color: Color = (1.0, 0.96, 0.9)
     strength: float = Field(default=2.5, ge=0)
     softness: float = Field(default=0.02, ge=0)
+    reach: float | None = Field(default=None, gt=0)
 
 
 class Sky(Card):

@@ -60,7 +60,7 @@ def deck_boards(half: float, thickness: float, seed: int, *, width: float = 0.14
             if half - end < 0.7:
                 end = half
             size = ((end - x - gap) / 2, (2 * half / rows - gap) / 2, thickness / 2)
-            board = moved(box(size, 0.003, 1), (x + end) / 2, y, -thickness / 2)
+            board = moved(box(size), (x + end) / 2, y, -thickness / 2)
             # Every board is cut from another place of the timber: 1.6 m a period.
             uv = board.vertices[:, :2] / 1.6 + rng.uniform(0, 1, 2)
             tone = int(rng.choice(3, p=(0.5, 0.3, 0.2)))

@@ -282,8 +282,7 @@ def _restore(
         layers=layers,
         metadata=header["metadata"],
     )
-    if "flow" not in layers and all(name in layers for name in derived.NEEDED):
-        layers["flow"] = derived.flow_layer(rollout)
+    layers.update(derived.layers_of(rollout))
     return rollout
 
 

@@ -246,7 +246,7 @@ def compose(sun: Mapping[str, JsonValue], walk: WalkingOrbit.Params) -> Composit
             Camera(name="top", position=(0.0, -0.01, 9.5), target=(0.0, 0.0, 0.0),
                    fov_y_deg=44.0, far=400.0),
         ),
-        sun=Sun(direction=direction, color=color, strength=1.0, softness=0.03),
+        sun=Sun(direction=direction, color=color, strength=1.0, softness=0.03, reach=8.0),
         sky=Sky(zenith=zenith, horizon=horizon, ground=ground, clouds=0.3),
     )  # fmt: skip
     drivers = (

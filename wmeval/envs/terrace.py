@@ -84,12 +84,16 @@ def _things() -> list[tuple[str, str, Parts, Vec3, float]]:
         ("tree_1", "garden", terrace.tree("plum", 8), (13.0, -4.6, low), 0.0),
         ("tree_2", "garden", terrace.tree("maple", 9), (-14.0, 9.0, low), 40.0),
         ("tree_3", "garden", terrace.tree("birch", 4), (-13.0, -9.0, low), 0.0),
-        ("wood", "garden", (Part(merge([garden.tree_line(r, k, 3.0) for r, k in
-                                        ((92.0, 12), (97.0, 21))]), "far_trees"),),
-         (0.0, 0.0, low), 0.0),
+        ("wood_0", "garden", _wood(92.0, 12), (0.0, 0.0, low), 0.0),
+        ("wood_1", "garden", _wood(97.0, 21), (0.0, 0.0, low), 0.0),
         ("hills", "garden", (Part(garden.hills(120.0, 9.0, 5), "hills"),), (0.0, 0.0, low), 0.0),
     ]  # fmt: skip
     return things
+
+
+def _wood(radius: float, seed: int) -> Parts:
+    """A ring of distant trees."""
+    return tuple(Part(sector, "far_trees") for sector in garden.tree_line(radius, seed, 3.0))
 
 
 def _deck() -> Parts:

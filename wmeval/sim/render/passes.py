@@ -245,6 +245,7 @@ class Passes:
         self.shadow_mask = keep(ctx.texture((MASK_SIZE, MASK_SIZE), 1, dtype="u1"))
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
+        self._shadow_of_one: Any = None
         self._poses: F8 | None = None
         self._still: Any = None
         self._still_key = b""
@@ -356,6 +357,13 @@ class Passes:
         if self._shadow_ids is None:
             self._shadow_ids = self._shadow_target(2 * self.shadow_size, ids=True)
         return self._shadow_ids
+
+    @property
+    def shadow_of_one(self) -> Any:
+        """A shadow map with ids for one body at a time; made on first use."""
+        if self._shadow_of_one is None:
+            self._shadow_of_one = self._shadow_target(self.shadow_size, ids=True)
+        return self._shadow_of_one
 
     def targets(self, width: int, height: int) -> Targets:
         """Pictures of a size; the last four sizes are kept."""
@@ -675,7 +683,7 @@ class Passes:
         """Pieces over their background: opaque ones, chrome, then glass from far to near."""
         ctx, pieces, chosen = self.ctx, self.pieces, canvas.pieces
         opaque = pieces.kind[chosen] == OPAQUE
-        parts = [_around(rects)]
+        parts = [around(rects)]
         if not canvas.todo.all():
             parts = canvas.layout.grid.blocks(canvas.todo & canvas.layout.many, BODIES_COST_PX)
         for rect in parts:
@@ -694,7 +702,7 @@ class Passes:
                 if piece in chosen[inside]:
                     self._draw_mirror(instant, piece, cube)
         # Once for each pixel, so in one rectangle around all.
-        self._scissor(_around(rects))
+        self._scissor(around(rects))
         glass = chosen[pieces.kind[chosen] == GLASS]
         if len(glass):
             ctx.enable(ctx.CULL_FACE | ctx.BLEND)
@@ -813,18 +821,29 @@ class Passes:
             held = self._work[name] = np.empty(size, np.int16)
         return held[:size].reshape(shape)
 
-    def draw_shade_ids(self, targets: Targets) -> NDArray[np.uint16]:
-        """Ids (H, W) of what keeps the sun off, from the labels just drawn."""
+    def draw_shade_ids(
+        self, targets: Targets, shadow: Any, rect: Rect | None = None
+    ) -> NDArray[np.uint16]:
+        """Ids (h, w) of what keeps the sun off, from the labels just drawn.
+
+        Args:
+            targets: that hold the labels.
+            shadow: map with ids.
+            rect: part of the picture; None is all of it.
+        """
+        rect = rect or (0, 0, targets.width, targets.height)
         targets.shade.use()
         self.ctx.enable_only(0)
-        _, depth, code = self.shadow_ids
+        self._scissor(rect)
+        _, depth, code = shadow
         targets.label_depth.use(0)
         targets.label_texture.use(1)
         depth.use(2)
         code.use(3)
         self.program("shade_ids").array.render(mode=self.ctx.TRIANGLES, vertices=3)
-        out = np.empty((targets.height, targets.width), np.uint16)
-        targets.shade.read_into(out, components=1, dtype="u2", alignment=1)
+        self._scissor(None)
+        out = np.empty((rect[3] - rect[1], rect[2] - rect[0]), np.uint16)
+        targets.shade.read_into(out, viewport=_scissor(rect), components=1, dtype="u2", alignment=1)
         return out
 
     def draw_glass_ids(self, targets: Targets, visible: Mask) -> NDArray[np.uint16]:
@@ -847,7 +866,8 @@ def _scissor(rect: Rect) -> tuple[int, int, int, int]:
     return rect[0], rect[1], rect[2] - rect[0], rect[3] - rect[1]
 
 
-def _around(rects: list[Rect]) -> Rect:
+def around(rects: list[Rect]) -> Rect:
+    """The rectangle around some."""
     low, high = np.array(rects)[:, :2].min(axis=0), np.array(rects)[:, 2:].max(axis=0)
     return int(low[0]), int(low[1]), int(high[0]), int(high[1])
 

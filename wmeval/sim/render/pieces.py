@@ -378,6 +378,20 @@ class SunView:
         return out
 
 
+def sun_of_points(points: F8, like: SunView, size: int) -> SunView:
+    """The sun's view of some points (N, 3) [m] and no more, for a map of ``size`` texels."""
+    x, y = (row / np.linalg.norm(row) for row in like.rows[:2, :3])
+    flat = points @ np.stack([x, y, -like.to_sun], axis=1)
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    span = 1.02 * max(float((high - low)[:2].max()), 1e-3)
+    middle = (low + high) / 2
+    deep = 1.02 * max(float(high[2] - low[2]), 1e-3)
+    rows = np.zeros((3, 4))
+    for k, (axis, width) in enumerate(((x, span), (y, span), (-like.to_sun, deep))):
+        rows[k, :3], rows[k, 3] = axis / width, 0.5 - middle[k] / width
+    return replace(like, rows=rows, texel=span / size, span=span)
+
+
 def shaded_by_others(
     pieces: Pieces, rotation: F8, centre: F8, drawn: Mask, sun: SunView, asked: Mask
 ) -> Mask:
@@ -451,6 +465,13 @@ class SunRegion:
             small[:] = True
         low = (centre - half)[small].min(axis=0)
         high = (centre + half)[small].max(axis=0)
+        reach = scene.sun.reach
+        if reach is not None:
+            near = small & (np.abs(centre[:, :2]) - half[:, :2] < reach).all(axis=1)
+            near = near if near.any() else small
+            low = np.array([-reach, -reach, (centre - half)[near, 2].min()])
+            high = np.array([reach, reach, (centre + half)[near, 2].max()])
+            return SunRegion(low, high)
         pad = np.array([0.5, 0.5, 0.5]) + 0.05 * (high - low)
         return SunRegion(low - pad, high + pad)
 
@@ -544,4 +565,5 @@ __all__ = [
     "mean_color",
     "shaded_by_others",
     "start_state",
+    "sun_of_points",
 ]

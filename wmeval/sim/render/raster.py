@@ -19,7 +19,8 @@ Limits: balls cast exact discs and everything else its mesh into a shadow map of
 texels over the scene's bounds (at most `pieces.MAX_SPAN` metres; a window follows the camera in a
 larger scene). ``shadow_ids`` uses one of twice that size without filter: its outlines are right to
 one texel, 0.8 cm for a 16 m scene. Where shadows of several bodies lie over each other, the body
-nearest to the sun is named. Glass casts no shadow. Chrome shows no other chrome's reflections.
+nearest to the sun is named; ``shadow_masks`` has one bit for each body's whole shadow, drawn body
+by body (instances 1 to 64). Glass casts no shadow. Chrome shows no other chrome's reflections.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,16 @@ from wmeval.sim.protocol import RenderState
 from wmeval.sim.render import dirty, gl
 from wmeval.sim.render.cells import Grid, Ground, Layout, Rect
 from wmeval.sim.render.dirty import RECT_COST_PX
-from wmeval.sim.render.passes import FRAME_BYTES, GROUND_SIZE, Canvas, Instant, Passes, Scope
+from wmeval.sim.render.passes import (
+    FRAME_BYTES,
+    GROUND_SIZE,
+    Canvas,
+    Instant,
+    Passes,
+    Scope,
+    Targets,
+    around,
+)
 from wmeval.sim.render.pieces import (
     ANCHOR_STEP,
     GLASS,
@@ -53,7 +63,9 @@ from wmeval.sim.render.pieces import (
     compile_pieces,
     mean_color,
     shaded_by_others,
+    sun_of_points,
 )
+from wmeval.sim.render.shadows import MASKED
 
 F4 = NDArray[np.float32]
 F8 = NDArray[np.float64]
@@ -66,6 +78,9 @@ SMALL_PX = 80_000
 MANY_RECTS = 40
 """Beyond, rectangles of labels are told apart by cells: joining pairs would cost more."""
 
+MANY_MOVERS, WAITS = 64, 7
+"""From so many movers on, a picture that had to be drawn whole is so again for a few times."""
+
 EXPOSURE = 0.42
 SUN_HALF_WIDTH = 0.018
 """Half width of the sun's disc [rad]: four times the real one, to be seen."""
@@ -74,7 +89,7 @@ HAZE = 1.7
 
 _DOWN = np.array([0.0, 0.0, -1.0])
 _LABELS = ("depth", "ids", "normals")
-_DERIVED = ("glass_ids", "shadow_ids")
+_DERIVED = ("glass_ids", "shadow_ids", "shadow_masks")
 
 
 def _smooth(x: float) -> float:
@@ -101,11 +116,22 @@ class _Memo:
     Attributes:
         key: camera, light and layers; another key makes the memo worthless.
         layers: private arrays, empty until the same key has been seen twice.
+        waits: pictures with many movers to be drawn whole before parts are looked for again.
     """
 
     key: bytes = b""
     instant: Instant | None = None
     layers: dict[str, NDArray[Any]] = field(default_factory=dict)
+    waits: int = 0
+
+
+def _moved(before: Instant, now: Instant) -> Mask:
+    """Pieces (P,) that are elsewhere, or turned, or there in one of the two only."""
+    moved = before.drawn != now.drawn
+    either = before.drawn | now.drawn
+    moved |= either & (before.rotation != now.rotation).any(axis=(1, 2))
+    moved |= either & (before.centre != now.centre).any(axis=1)
+    return np.asarray(moved)
 
 
 class RasterRenderer:
@@ -174,7 +200,7 @@ class RasterRenderer:
             state: poses of the scene's bodies, camera and sun.
             width: of the picture [px], 1..8192.
             height: of the picture [px], 1..8192.
-            layers: of rgb, depth, ids, glass_ids, normals, shadow_ids.
+            layers: of rgb, depth, ids, glass_ids, normals, shadow_ids, shadow_masks.
 
         Returns:
             Fresh arrays by layer name, in the order asked for.
@@ -301,6 +327,15 @@ class RasterRenderer:
             casts[self._pieces.floor] = False
         return np.flatnonzero(casts)
 
+    def _in_sun(self, instant: Instant, chosen: I8) -> I8:
+        """Those pieces that can be seen in the sun's view; none at night."""
+        if instant.daylight <= 0:
+            return chosen[:0]
+        rows, radius = instant.sun.rows[:2], self._pieces.radius[chosen]
+        away = np.abs(instant.centre[chosen] @ rows[:, :3].T + rows[:, 3] - 0.5)
+        inside = away < 0.5 + (radius / instant.sun.span + 4 / self.shadow_size)[:, None]
+        return chosen[inside.all(axis=1)]
+
     def _canvas(self, instant: Instant, rects: list[Rect], visible: Mask, bounds: F8) -> Canvas:
         """What the colour pass has to draw in rectangles of whole cells.
 
@@ -332,7 +367,7 @@ class RasterRenderer:
         targets = passes.targets(camera.width, camera.height)
         visible = instant.drawn & camera.sees(instant.centre, pieces.radius)
         shading = self._casters(instant.drawn)
-        sunny = shading if instant.daylight > 0 else shading[:0]
+        sunny = self._in_sun(instant, shading)
         everything = np.arange(len(pieces))
         bounds = dirty.piece_outlines(
             pieces, instant.rotation, instant.centre, everything, 0.0, camera
@@ -377,10 +412,55 @@ class RasterRenderer:
             )
             if "shadow_ids" in layers:
                 passes.draw_shadow(passes.shadow_ids, sunny, True)
-                out["shadow_ids"] = passes.draw_shade_ids(targets)
+                out["shadow_ids"] = passes.draw_shade_ids(targets, passes.shadow_ids)
             if "glass_ids" in layers:
                 out["glass_ids"] = passes.draw_glass_ids(targets, visible)
+            if "shadow_masks" in layers:
+                casting = shading if instant.daylight > 0 else shading[:0]
+                out["shadow_masks"] = self._shadow_masks(passes, targets, instant, casting)
         return out
+
+    def _shadow_masks(
+        self, passes: Passes, targets: Targets, instant: Instant, casters: I8
+    ) -> NDArray[np.uint64]:
+        """One bit for each body's own shadow, (H, W), from the labels just drawn.
+
+        Every body gets a shadow map of its own that it just fills, so that the outlines are right
+        to a thousandth of the body's size.
+        """
+        camera, pieces = instant.camera, self._pieces
+        out = np.zeros((camera.height, camera.width), np.uint64)
+        floor = self._floor_box(instant)
+        jobs = []
+        for number in np.unique(pieces.instance[casters]).tolist():
+            if not 1 <= number <= MASKED:
+                continue
+            chosen = casters[pieces.instance[casters] == number]
+            at = self._at(instant, chosen)
+            hulls = dirty.shadow_hulls(*at, 0.02, camera, instant.sun, floor)
+            rects = dirty.to_rects(dirty.outlines(hulls, camera), camera)
+            if rects:
+                points = dirty.corners(*at, 0.0).reshape(-1, 3)
+                sun = sun_of_points(points, instant.sun, self.shadow_size)
+                jobs.append((number, chosen, around(rects), replace(instant, sun=sun)))
+        if not jobs:
+            return out
+        passes.write_frames([self._frame(seen, camera) for *_, seen in jobs])
+        for k, (number, chosen, rect, _) in enumerate(jobs):
+            passes.use_frame(k)
+            passes.draw_shadow(passes.shadow_of_one, chosen, True)
+            code = passes.draw_shade_ids(targets, passes.shadow_of_one, rect)
+            x0, y0, x1, y1 = rect
+            out[y0:y1, x0:x1] |= (code > 0).astype(np.uint64) << np.uint64(number - 1)
+        return out
+
+    def _floor_box(self, instant: Instant) -> F8 | None:
+        """Lower and upper corner (2, 3) [m] of the floor's upright box."""
+        pieces, k = self._pieces, self._pieces.floor
+        if k < 0 or not instant.drawn[k]:
+            return None
+        half = pieces.half[k]
+        return np.asarray(np.stack([instant.centre[k] - half, instant.centre[k] + half]))
 
     def _remembered(
         self,
@@ -424,7 +504,14 @@ class RasterRenderer:
             memo.instant = instant
             return read(full)
         light = layers == ("rgb",)
-        rects = self._changed(memo.instant, instant, light=light)
+        many = memo.instant is not None and _moved(memo.instant, instant).sum() >= MANY_MOVERS
+        if light and many and memo.waits:
+            # All of it had to be drawn just now: most likely again.
+            memo.waits -= 1
+            rects = [full]
+        else:
+            rects = self._changed(memo.instant, instant, light=light)
+            memo.waits = WAITS if rects == [full] else 0
         if not light and rects and dirty.covers_most(rects, camera):
             rects = [full]
         if not memo.layers:
@@ -455,18 +542,13 @@ class RasterRenderer:
         whole = [(0, 0, camera.width, camera.height)]
         if before is None:
             return whole
-        moved = before.drawn != now.drawn
-        either = before.drawn | now.drawn
-        moved |= either & (before.rotation != now.rotation).any(axis=(1, 2))
-        moved |= either & (before.centre != now.centre).any(axis=1)
+        moved = _moved(before, now)
         if not moved.any():
             return []
         k = pieces.floor
         if k >= 0 and moved[k]:
             return whole
-        floor = None
-        if k >= 0 and now.drawn[k]:
-            floor = np.stack([now.centre[k] - pieces.half[k], now.centre[k] + pieces.half[k]])
+        floor = self._floor_box(now)
         pad, texel = self._reaches(now.sun)
         instants = [(i, np.flatnonzero(moved & i.drawn)) for i in (before, now)]
         if not light:
