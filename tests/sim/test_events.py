@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -229,6 +230,38 @@ def test_contact_is_new_only_after_a_gap():
         Event("contact", 11 / 240, 11 / 240, "a", "b", 2.0),
         Event("contact", 60 / 240, 60 / 240, "a", "b", 5.0),
     )
+
+
+def test_an_impact_between_two_substeps_is_a_contact():
+    """Impacts without duration, as an event-driven engine tells them: one substep each."""
+    spec = two_balls(contact_gap=0.05)
+    still = np.tile(spec_positions(spec), (100, 1, 1))
+    log = made_up(spec, still, {0: 1.0, 30: 2.0, 31: 7.0, 98: 4.0})
+    found = detect(spec.scene, spec.rules, log)
+    assert [(e.time, e.value) for e in found] == [(1 / 240, 1.0), (31 / 240, 2.0), (99 / 240, 4.0)]
+    # The same when the record comes in pieces that end at, before and after the impacts.
+    for size in (1, 30, 31, 32):
+        detector = EventDetector(spec.scene, spec.rules, spec.clock)
+        streamed = list(detector.reset(log.rows(slice(0, 1))))
+        for start in range(1, 100, size):
+            part = log.rows(slice(start, start + size))
+            c = log.contacts
+            inside = (c.substep >= start - 1) & (c.substep < start - 1 + size)
+            kept = Contacts(*(getattr(c, n)[inside] for n in Contacts.__dataclass_fields__))
+            streamed += detector.feed(dataclasses.replace(part, contacts=kept))
+        assert tuple(streamed) == found
+
+
+def test_data_bodies_and_empty_slots_leave_no_world():
+    spec = two_balls()
+    leaf = body("leaf", (), motion="kinematic", position=(0, 0, -99.0))
+    slot = body("slot", Sphere(radius=0.1), position=(0, 0, -99.0)).model_copy(
+        update={"active": False}
+    )
+    scene = spec.scene.model_copy(update={"bodies": (*spec.scene.bodies, leaf, slot)})
+    spec = dataclasses.replace(spec, scene=scene)
+    path = np.tile(spec_positions(spec), (10, 1, 1))
+    assert detect(spec.scene, spec.rules, made_up(spec, path, {})) == ()
 
 
 def spec_positions(spec):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,9 +14,10 @@ from physics_scenes import TA, beam_domino, body, floor, world_spec
 
 from wmeval.errors import UserError
 from wmeval.records import WorldLog
-from wmeval.scene import Box, Sphere
+from wmeval.scene import Box, Modal, Sphere
+from wmeval.sim.engines import make_engine
 from wmeval.sim.perturb import Perturbation
-from wmeval.sim.protocol import Probe
+from wmeval.sim.protocol import Driver, Probe
 from wmeval.sim.world import LocalWorld
 
 
@@ -141,3 +144,36 @@ def test_a_delay_between_control_periods_is_refused():
     with pytest.raises(UserError, match=r"the nearest are 0\.0166667 and 0\.0333333"):
         Perturbation(delay=0.02).delay_steps(TA)
     assert Perturbation(delay=0.02).delay_steps(Fraction(1, 100)) == 2
+
+
+def test_drivers_of_a_perturbed_world_see_its_gravity_and_keep_their_state():
+    """A driver with physics of its own reads the scene's constants: the perturbed ones."""
+
+    class Pendulum(Driver):
+        def reset(self, scene, view):
+            self.g, self.mass = -scene.gravity[2], scene.bodies[0].mass
+            self.angle, self.rate = 0.3, 0.0
+
+        def after(self, view):
+            self.rate -= view.dt * self.g / 2.0 * math.sin(self.angle)
+            self.angle += view.dt * self.rate
+            view.set_modal("swing", (self.angle, self.mass))
+
+    ball = body("ball", Sphere(radius=0.1), position=(0, 0, 1), mass=2.0)
+    spec = world_spec(ball)
+    modal = (Modal(name="swing", size=2, doc="angle [rad] and the mass that was read [kg]"),)
+    spec = dataclasses.replace(spec, scene=spec.scene.model_copy(update={"modal": modal}))
+    crossing = {}
+    for factor in (1.0, 0.25):
+        wrong = Perturbation(gravity=factor, mass=3.0 if factor < 1 else 1.0).apply(spec)
+        assert wrong.scene.modal == modal
+        assert (wrong.scene.sun, wrong.scene.sky) == (spec.scene.sun, spec.scene.sky)
+        engine = make_engine("bullet")
+        engine.build(wrong.scene, {}, wrong.config, wrong.clock.dt, (Pendulum(),))
+        state = engine.advance((), 480, Probe("substeps"))[0]
+        engine.close()
+        angle, mass = state.modal["swing"].T
+        crossing[factor] = int(np.argmax(angle < 0))
+        assert (mass == (2.0 if factor == 1 else 6.0)).all()
+    # A quarter of the gravity: half the frequency.
+    assert crossing[0.25] == pytest.approx(2 * crossing[1.0], abs=3)

@@ -5,7 +5,9 @@ whole record at once; how a record is cut does not change the events. An event h
 which it happened and the first time ``detected_at`` at which somebody watching could know it: that
 a cascade has ended is only known a plateau later.
 
-Contacts of substep n lead to state n + 1 and are dated by it, t = (n + 1) dt.
+Contacts of substep n lead to state n + 1 and are dated by it, t = (n + 1) dt. A contact that is
+over within its substep (an event-driven engine's impact) counts like one that lasts; impacts of
+one pair in one substep are one, their impulses summed.
 
 Stages and shapes follow "Physical Causality Evaluation Pipeline Details" of the WMEval paper:
 ROLLING ends with the first impact of the player, IMPACT when a domino first tilts past 30 deg,
@@ -85,8 +87,9 @@ class EventDetector:
                 f"event bounds {rules.bounds}: the first corner must be below the second"
             )
         self._bounds = lower, upper
+        # Where a body without physics goes is its driver's business: it is no event.
         self._roaming = [
-            i for i, b in enumerate(scene.bodies) if b.motion != MOTIONS[0] and b.active
+            i for i, b in enumerate(scene.bodies) if b.motion != MOTIONS[0] and b.collision
         ]
         chain = rules.chain == "beam_domino"
 
@@ -184,7 +187,7 @@ class EventDetector:
         lower, upper = self._bounds
         # Written so that NaN is outside.
         inside = ((position >= lower) & (position <= upper)).all(axis=-1)
-        return tilts, ~inside
+        return tilts, ~inside & log.state.active[:, self._roaming]
 
     def _touching(self, log: WorldLog) -> dict[int, dict[tuple[int, int], float]]:
         """State to its touching watched pairs (low, high) with their summed normal impulse."""
