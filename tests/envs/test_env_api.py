@@ -156,7 +156,7 @@ def test_clock_follows_the_arguments():
     env.step(PUSH)
     assert env.log.state.substep[-1] == 16
     assert env.log.state.times[-1] == 1 / 30
-    assert env.max_steps == 240
+    assert env.max_steps == 300
     assert env.time == Fraction(1, 30)
     env.close()
 

@@ -9,6 +9,7 @@ from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
 from wmeval.errors import UserError
+from wmeval.tables import DIMENSIONS
 
 DIRECTIONS = {"forward": (1, 1), "back": (1, -1), "left": (0, -1), "right": (0, 1)}
 """World axis (x right, y forward) and sign."""
@@ -22,8 +23,12 @@ def play(env_id, name, seed):
     return rollout
 
 
+BALLS = ("BallRoller", "BeamDomino", "MirrorRollingBall")
+"""Scenes in which a ball is pushed."""
+
+
 def test_every_scene_has_its_plans():
-    for env_id in ENVIRONMENTS:
+    for env_id in BALLS:
         assert set(DIRECTIONS) <= set(plans_of(env_id))
     for env_id in ("BallRoller", "MirrorRollingBall"):
         assert "collision" in plans_of(env_id)
@@ -39,16 +44,18 @@ def test_every_dimension_of_a_scene_has_a_plan():
 @pytest.mark.parametrize(("env_id", "name"), ALL)
 def test_card_is_whole(env_id, name):
     plan, row = load_plan(env_id, name), environment_row(env_id)
-    actions = plan.actions(row.channels, row.control_period)
-    assert len(actions) == exact(plan.duration) * 60 <= row.max_steps
-    assert np.abs(actions).max() > 0.5
+    actions = plan.actions(row.channels, row.control_period, branches=row.branches)
+    assert len(actions) * row.control_period == exact(plan.duration)
+    assert len(actions) <= row.max_steps
+    assert actions.any() == bool(plan.segments)
+    assert set(plan.dimensions) <= set(DIMENSIONS)
     assert len(plan.prompt.split()) > 60
     assert len(plan.negative_prompt.split()) > 10
     assert plan.doc.endswith((".", "?"))
     assert plan.prompt.count("  ") == 0
 
 
-@pytest.mark.parametrize("env_id", list(ENVIRONMENTS))
+@pytest.mark.parametrize("env_id", BALLS)
 @pytest.mark.parametrize("name", list(DIRECTIONS))
 def test_directions_move_the_player_alone(env_id, name):
     axis, sign = DIRECTIONS[name]
@@ -64,10 +71,12 @@ def test_directions_move_the_player_alone(env_id, name):
     assert moved < 0.005
 
 
-@pytest.mark.parametrize("env_id", list(ENVIRONMENTS))
+@pytest.mark.parametrize("env_id", BALLS)
 def test_still_view_shows_the_player_in_every_plan_all_along(env_id):
     """Metres are measured from video in this view alone."""
     for name in plans_of(env_id):
+        if "camera_motion" in load_plan(env_id, name).reset_options:
+            continue  # Nothing is measured in metres there, and the ball lies still.
         rollout = play(env_id, name, seed=5)
         player = rollout.scene.indices("player")[0]
         radius = rollout.scene.bodies[player].visuals[0].shape.radius

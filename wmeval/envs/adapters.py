@@ -12,17 +12,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.envs import environment_class, environment_row
-from wmeval.envs.model import KeyPair, ModelSpec
+from wmeval.envs.camera_path import CameraPath
+from wmeval.envs.model import Actuates, KeyPair, ModelSpec
 from wmeval.errors import UserError
 
 F8 = NDArray[np.float64]
 T = TypeVar("T")
+Span = tuple[Fraction, Fraction]
 
 
 # --- what a scene's channels are ----------------------------------------------------------------
@@ -39,17 +41,23 @@ class Channels:
         camera_twist: (6, A) camera velocity (v [m/s], w [rad/s], in the camera's own OpenCV frame)
             per unit of each channel; None where the actions push a body of the scene.
         branches: channels that are 0 or 1.
+        camera_path: where a regime takes the camera, whatever the actions; None without one.
+        idle: no action does anything: the camera's path is all that is asked for.
     """
 
     names: tuple[str, ...]
     one_shots: tuple[str, ...] = ()
     camera_twist: F8 | None = None
     branches: tuple[str, ...] = ()
+    camera_path: CameraPath | None = None
+    idle: bool = False
 
     @property
-    def moves(self) -> Literal["body", "camera"]:
-        """What the scene's actions move."""
-        return "body" if self.camera_twist is None else "camera"
+    def moves(self) -> tuple[Actuates, ...]:
+        """What a candidate is asked to move."""
+        if self.camera_twist is not None or (self.camera_path is not None and self.idle):
+            return ("camera",)
+        return ("body",) if self.camera_path is None else ("body", "camera")
 
     @property
     def pressed(self) -> NDArray[np.bool_]:
@@ -77,6 +85,7 @@ def channels_of(env: Any) -> Channels:
         tuple(getattr(holder, "one_shot_channels", ())),
         getattr(holder, "camera_twist", None),
         tuple(branches),
+        None if isinstance(env, str) else CameraPath.at_rest(holder),
     )
 
 
@@ -88,13 +97,13 @@ class Rule:
     """One reason for which a cell is not scored.
 
     Attributes:
-        scene_moves: what the scene's actions move.
+        scene_moves: what the scene's actions, or a camera regime, move.
         model: whether the rule speaks of this model.
         spared: evaluation dimensions that are scored all the same.
         reason: the sentence.
     """
 
-    scene_moves: Literal["body", "camera"]
+    scene_moves: Actuates
     model: Callable[[ModelSpec], bool]
     spared: tuple[str, ...]
     reason: str
@@ -140,7 +149,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def ineligible(
-    env_id: str, dimension: str, spec: ModelSpec, scene_moves: Literal["body", "camera"] = "body"
+    env_id: str,
+    dimension: str,
+    spec: ModelSpec,
+    scene_moves: Actuates | Sequence[Actuates] = "body",
 ) -> str | None:
     """Why a model is not scored on one dimension of a scene; None when it is.
 
@@ -148,10 +160,11 @@ def ineligible(
         env_id: scene.
         dimension: evaluation dimension, as a plan names it.
         spec: the model's card.
-        scene_moves: what the scene's actions move (`Channels.moves`).
+        scene_moves: what it is asked to move (`Channels.moves`).
     """
+    asked = (scene_moves,) if isinstance(scene_moves, str) else scene_moves
     for rule in RULES:
-        if rule.scene_moves == scene_moves and rule.model(spec) and dimension not in rule.spared:
+        if rule.scene_moves in asked and rule.model(spec) and dimension not in rule.spared:
             return f"{spec.name} on {env_id}, {dimension}: {rule.reason}"
     return None
 
@@ -285,7 +298,12 @@ class Adapter(Protocol):
         """Reason for which a cell is not scored, or None."""
 
     def reduce(
-        self, actions: F8, weights: Sequence[Fraction], pressed: NDArray[np.bool_] | None = None
+        self,
+        actions: F8,
+        weights: Sequence[Fraction],
+        pressed: NDArray[np.bool_] | None = None,
+        *,
+        span: Span | None = None,
     ) -> Control:
         """Control of one block.
 
@@ -293,6 +311,7 @@ class Adapter(Protocol):
             actions: (n, A) the reference actions that overlap the block, in order.
             weights: (n,) overlap [s] of each; they sum to the block's duration.
             pressed: (A,) one-shots whose start lies in this block.
+            span: start and end of the block [s], where a camera path is to be followed.
         """
 
 
@@ -318,7 +337,12 @@ class ContinuousAdapter(_Base):
     """
 
     def reduce(
-        self, actions: F8, weights: Sequence[Fraction], pressed: NDArray[np.bool_] | None = None
+        self,
+        actions: F8,
+        weights: Sequence[Fraction],
+        pressed: NDArray[np.bool_] | None = None,
+        *,
+        span: Span | None = None,
     ) -> F8:
         """Mean (A,); a one-shot channel is 1 in the block that holds its start, else 0."""
         total = sum(weights, Fraction(0))
@@ -344,7 +368,13 @@ def _longest(values: Sequence[T], weights: Sequence[Fraction]) -> T:
     return max(votes, key=lambda v: votes[v])
 
 
+CAMERA_YAW, CAMERA_STRAFE = "camera_yaw", "camera_strafe"
+"""Channels that a keyboard has beside the scene's where a regime turns the camera."""
+YAW_RATE, STRAFE_MPS = math.radians(1.0), 0.02
+"""Slower turns [rad/s] and ways to the side [m/s] hold no key."""
+
 _DEFAULT_KEYS = {
+    "strafe": KeyPair(negative="A", positive="D"),
     "x": KeyPair(negative="A", positive="D"),
     "z": KeyPair(negative="S", positive="W"),
     "yaw": KeyPair(negative="LEFT", positive="RIGHT"),
@@ -370,7 +400,12 @@ class KeyboardAdapter(_Base):
     dead_zone: float
 
     def reduce(
-        self, actions: F8, weights: Sequence[Fraction], pressed: NDArray[np.bool_] | None = None
+        self,
+        actions: F8,
+        weights: Sequence[Fraction],
+        pressed: NDArray[np.bool_] | None = None,
+        *,
+        span: Span | None = None,
     ) -> Keys:
         """Keys held in the block and keys pressed at its start."""
         held = []
@@ -391,12 +426,31 @@ class KeyboardAdapter(_Base):
         once = [
             self.keys[n].positive for n, p in zip(self.channels.names, presses, strict=True) if p
         ]
-        return Keys(tuple(held), tuple(once))
+        return Keys((*held, *self._camera_keys(span)), tuple(once))
+
+    def _camera_keys(self, span: Span | None) -> list[str]:
+        """Keys that turn and strafe the viewer along a camera path."""
+        path = self.channels.camera_path
+        if path is None or span is None:
+            return []
+        motion = path.between(*span)
+        seconds = float(span[1] - span[0])
+        # Seen from above: the share of the view's direction to the right, and of the way.
+        yaw = math.atan2(motion[0, 2], motion[2, 2]) / seconds
+        strafe = float(motion[0, 3]) / seconds
+        rates = ((CAMERA_YAW, yaw, YAW_RATE), (CAMERA_STRAFE, strafe, STRAFE_MPS))
+        return [
+            self.keys[name].positive if rate > 0 else self.keys[name].negative
+            for name, rate, least in rates
+            if abs(rate) > least
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class CameraAdapter(_Base):
-    """Camera motion of the block: fractional-log composition of each action's relative pose.
+    """Camera motion of the block: along the camera path where there is one.
+
+    Else the fractional-log composition of each action's relative pose.
 
     Attributes:
         control_period: time that one action holds [s].
@@ -405,10 +459,19 @@ class CameraAdapter(_Base):
     control_period: Fraction
 
     def reduce(
-        self, actions: F8, weights: Sequence[Fraction], pressed: NDArray[np.bool_] | None = None
+        self,
+        actions: F8,
+        weights: Sequence[Fraction],
+        pressed: NDArray[np.bool_] | None = None,
+        *,
+        span: Span | None = None,
     ) -> F8:
         """Pose (4, 4) of the camera at the block's end in the camera at its start (OpenCV)."""
         twist = self.channels.camera_twist
+        if self.channels.camera_path is not None:
+            if span is None:
+                raise UserError("a camera path is followed block by block: give the block's span")
+            return self.channels.camera_path.between(*span)
         if twist is None:
             raise UserError(
                 f"channels {', '.join(self.channels.names)} move no camera: this model is "
@@ -429,7 +492,12 @@ class LanguageAdapter(_Base):
     prompt: str
 
     def reduce(
-        self, actions: F8, weights: Sequence[Fraction], pressed: NDArray[np.bool_] | None = None
+        self,
+        actions: F8,
+        weights: Sequence[Fraction],
+        pressed: NDArray[np.bool_] | None = None,
+        *,
+        span: Span | None = None,
     ) -> str:
         """The prompt."""
         return self.prompt
@@ -440,17 +508,18 @@ def _continuous(spec: ModelSpec, channels: Channels, period: Fraction, prompt: s
 
 
 def _keyboard(spec: ModelSpec, channels: Channels, period: Fraction, prompt: str) -> Adapter:
-    unknown = set(spec.keys) - set(channels.names)
+    known = (*channels.names, CAMERA_YAW, CAMERA_STRAFE)
+    unknown = set(spec.keys) - set(known)
     if unknown:
         raise UserError(
             f"model {spec.name!r} binds keys to channel {sorted(unknown)[0]!r}; the scene has "
-            f"{', '.join(channels.names)}"
+            f"{', '.join(known)}"
         )
     keys = {
         name: spec.keys.get(name)
         or _DEFAULT_KEYS.get(name.rsplit("_", 1)[-1])
         or KeyPair(negative=f"{name}-", positive=f"{name}+")
-        for name in channels.names
+        for name in known
     }
     return KeyboardAdapter(channels, keys, spec.dead_zone)
 

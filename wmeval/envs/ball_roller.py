@@ -92,7 +92,7 @@ class BallRoller(WorldEnv):
     ## Episode end
 
     Terminated when the player's centre lies below z = -2 m (it left the ground); truncated after
-    `max_steps` (480: 8 s at 60 Hz).
+    `max_steps` (600: 10 s at 60 Hz).
 
     ## Arguments
 
@@ -100,8 +100,8 @@ class BallRoller(WorldEnv):
 
     ## Reset options
 
-    `view`, `camera`, `seed_space`: see `WorldEnv.reset`. Views: `follow` (a fixed offset from the
-    player, looking diagonally into the arena), `static` (the whole arena), `top`.
+    `view`, `camera`, `camera_motion`, `seed_space`: see `WorldEnv.reset`. Views: `follow` (a fixed
+    offset from the player, looking diagonally into the arena), `static` (the whole arena), `top`.
 
     ## Physical parameters
 

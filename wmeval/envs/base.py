@@ -25,7 +25,7 @@ from wmeval.envs import EnvironmentRow, environment_row
 from wmeval.envs.actions import ActionForm, ActionMode
 from wmeval.envs.pictures import Pictures
 from wmeval.errors import UserError, first_problem
-from wmeval.layers import DERIVED, RENDERED, layers_of
+from wmeval.layers import DERIVED, LAYERS, RENDERED, layers_of
 from wmeval.records import Event, WorldLog
 from wmeval.scene import Camera, Card, Meshes, Scene
 from wmeval.sim.protocol import (
@@ -411,7 +411,7 @@ class WorldEnv(gym.Env[Any, Any]):
         parts = self._compose(rng, chosen)
         scene = _with_camera(parts.scene, chosen.get("camera"))
         names = tuple(c.name for c in scene.cameras)
-        view = _view(chosen.get("view", "custom" if "camera" in chosen else names[0]), names)
+        view = camera_name(chosen.get("view", "custom" if "camera" in chosen else names[0]), names)
         _known("option view", view, names, where=self.ID)
         drivers = parts.drivers
         self.camera_motion = self._motion(chosen.get("camera_motion"), view, scene, drivers)
@@ -555,7 +555,7 @@ class WorldEnv(gym.Env[Any, Any]):
             UserError: no such camera.
         """
         names = tuple(c.name for c in self.scene.cameras)
-        view = self.view if view is None else _view(view, names)
+        view = self.view if view is None else camera_name(view, names)
         _known("view", view, names, where=self.ID)
         return names.index(view)
 
@@ -761,6 +761,24 @@ class WorldEnv(gym.Env[Any, Any]):
         return classify_shape(self.events)
 
 
+def motion_record(regime: str, view: str, in_place: bool) -> dict[str, JsonValue]:
+    """A camera regime as JSON: ``regime``, ``view``, ``in_place`` and its ``legs``.
+
+    Each leg has a name ("out" and "in" belong together), exact ``start`` and ``end`` [s] as text,
+    and the yaw at both, counter-clockwise from above [deg].
+
+    Raises:
+        UserError: no such regime.
+    """
+    from wmeval.sim.drivers import camera_motion
+
+    legs: list[JsonValue] = [
+        {**leg._asdict(), "start": str(leg.start), "end": str(leg.end)}
+        for leg in camera_motion.regime(regime).legs(in_place)
+    ]
+    return {"regime": regime, "view": view, "in_place": in_place, "legs": legs}
+
+
 def rendered_layers(layers: str | Sequence[str]) -> tuple[str, ...]:
     """Checked names of layers that a renderer draws.
 
@@ -774,7 +792,9 @@ def rendered_layers(layers: str | Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in RENDERED:
             raise UserError(
-                f"layer {name!r} is not of one instant: record {' and '.join(DERIVED[name])}, from "
+                f"layer {name!r} is not drawn"
+                f"{', being not of one instant' if LAYERS[name].time_rule == 'never' else ''}: "
+                f"record {' and '.join(DERIVED[name])}, from "
                 "which it is derived when the rollout is read"
             )
     return names
@@ -801,7 +821,7 @@ def _known(what: str, value: Any, known: Sequence[str], *, where: str = "") -> N
         raise UserError(f"{place}unknown {what} {value!r}: choose from {choices}")
 
 
-def _view(name: Any, cameras: Sequence[str]) -> Any:
+def camera_name(name: Any, cameras: Sequence[str]) -> Any:
     """A camera's own name: "third" stands for "follow" where a scene follows."""
     alias = name == "third" and "third" not in cameras and "follow" in cameras
     return "follow" if alias else name

@@ -145,7 +145,7 @@ class BeamDomino(WorldEnv):
     | `shape` | canonical (default), glancing, direct_strike | band from which x0 is drawn |
     | `x0` | -5 ... 5 [m] | the ball's start itself; goes before `shape` |
     | `intervention` | none (default), no_roof_ball, slab_pinned | a cause taken away |
-    | `view`, `camera`, `seed_space` | | see `WorldEnv.reset` |
+    | `view`, `camera`, `camera_motion`, `seed_space` | | see `WorldEnv.reset` |
 
     Views: `follow` (paper: offset Unity (0, 6, -12), smoothed by 8/s, looking at the ball),
     `static` (the whole action), `top`.

@@ -6,6 +6,7 @@ set may use: `refuse_evaluation` is what generators of training data call.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -20,10 +21,13 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 
 from wmeval.conventions import intrinsics
 from wmeval.envs import environment_row, make_environment, short_name
-from wmeval.envs.base import WorldEnv
+from wmeval.envs.adapters import Channels, channels_of
+from wmeval.envs.base import EYES, WorldEnv, camera_name, motion_record
+from wmeval.envs.camera_path import CameraPath
 from wmeval.envs.model import Context, ModelSpec
 from wmeval.errors import UserError
 from wmeval.plan import ActionPlan
+from wmeval.records import WorldLog
 from wmeval.scene import Card
 
 EVALUATION = "evaluation"
@@ -118,6 +122,41 @@ class Case(Card):
         """The plan's actions (T, A) on the environment's clock, at most its ``max_steps``."""
         period, branches = env.clock.control_period, env.row.branches
         return self.plan.actions(env.channels, period, branches=branches)[: env.max_steps]
+
+    @property
+    def camera_motion(self) -> dict[str, JsonValue] | None:
+        """The camera regime that its plan asks for: name and legs; see `motion_record`."""
+        name = self.options.get("camera_motion")
+        return None if name is None else motion_record(str(name), self.view, self.view in EYES)
+
+    def channels(self, env: WorldEnv, log: WorldLog | None = None) -> Channels:
+        """What an adapter must know: the scene's channels, and the path of a regime's camera.
+
+        Args:
+            env: reset to this case.
+            log: of the reference, whose camera is followed where a body takes it along; None: as
+                long as nothing moves, it is known in closed form.
+        """
+        channels = channels_of(env)
+        if channels.camera_path is None:
+            return channels
+        if log is not None:
+            return self.followed(channels, log, self.actions(env))
+        return dataclasses.replace(channels, idle=not self.actions(env).any())
+
+    def followed(self, channels: Channels, log: WorldLog, actions: NDArray[Any]) -> Channels:
+        """Channels with the camera's path in a reference's log, where a regime turns it.
+
+        Args:
+            channels: of the scene.
+            log: of the reference.
+            actions: (T, A) that it was driven with.
+        """
+        if self.camera_motion is None:
+            return channels
+        camera = log.cameras.camera(camera_name(self.view, log.cameras.names))
+        path = CameraPath.of_log(log, camera)
+        return dataclasses.replace(channels, camera_path=path, idle=not np.any(actions))
 
     def context(self, env: WorldEnv, spec: ModelSpec) -> Context:
         """What a model is given, drawn at its own size from the environment at state 0.

@@ -15,7 +15,7 @@ from wmeval.envs.parts import ball, ball_drivers, block, material, unit
 from wmeval.envs.rewards import Displaced
 from wmeval.errors import UserError
 from wmeval.scene import Camera, Scene, Sky, Sun, Vec3
-from wmeval.sim.protocol import EngineConfig, EventRules, StateView
+from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
 
 PUSH_N = 2.0
 MAX_SPEED_MPS = 10.0
@@ -31,6 +31,9 @@ FREE_AROUND_PLAYER_M = 3.0
 FIELD_NEAR_M, FIELD_FAR_M = 6.5, 16.0
 CAMERA_OFFSET: Vec3 = (0.0, -6.2, 2.9)
 CAMERA_LOOK_AT: Vec3 = (0.0, 2.4, 0.3)
+EYE_OFFSET: Vec3 = (0.0, 0.0, 0.8)
+EYE_LOOK_AT: Vec3 = (0.0, 6.0, 0.35)
+"""Of the first-person view: just over the ball, which it does not see."""
 DISPLACED_M = 0.25
 
 
@@ -81,7 +84,7 @@ class MirrorRollingBall(WorldEnv):
     ## Episode end
 
     Terminated when the player's centre lies below z = -2 m (it left the 160 m x 160 m ground);
-    truncated after `max_steps` (480: 8 s at 60 Hz).
+    truncated after `max_steps` (600: 10 s at 60 Hz).
 
     ## Arguments
 
@@ -90,8 +93,9 @@ class MirrorRollingBall(WorldEnv):
 
     ## Reset options
 
-    `view`, `camera`, `seed_space`: see `WorldEnv.reset`. Views: `follow` (a fixed offset behind and
-    above the player), `static` (the field), `top`.
+    `view`, `camera`, `camera_motion`, `seed_space`: see `WorldEnv.reset`. Views: `follow` (a fixed
+    offset behind and above the player), `static` (the field), `top`, `first` (from the player,
+    forward).
 
     ## Physical parameters
 
@@ -181,8 +185,7 @@ def compose(places: list[tuple[float, float]]) -> Composition:
             for i, (x, y) in enumerate(places)
         ),
     ]  # fmt: skip
-    eye = tuple(p + o for p, o in zip(PLAYER_START, CAMERA_OFFSET, strict=True))
-    seen = tuple(p + o for p, o in zip(PLAYER_START, CAMERA_LOOK_AT, strict=True))
+    eye, seen = _plus(PLAYER_START, CAMERA_OFFSET), _plus(PLAYER_START, CAMERA_LOOK_AT)
     scene = Scene(
         name="MirrorRollingBall",
         bodies=tuple(bodies),
@@ -193,18 +196,36 @@ def compose(places: list[tuple[float, float]]) -> Composition:
                    fov_y_deg=44.0),
             Camera(name="top", position=(0.0, -0.01, 40.0), target=(0.0, 0.0, 0.0),
                    fov_y_deg=45.0),
+            Camera(name="first", position=_plus(PLAYER_START, EYE_OFFSET),
+                   target=_plus(PLAYER_START, EYE_LOOK_AT), fov_y_deg=50.0),
         ),
         sun=Sun(direction=unit((0.5, 0.42, -0.75)), strength=3.2),
         sky=Sky(),
     )  # fmt: skip
-    drivers = ball_drivers(
-        newtons=PUSH_N,
-        max_speed=MAX_SPEED_MPS,
-        offset=CAMERA_OFFSET,
-        look_at=CAMERA_LOOK_AT,
+    eye_driver = DriverSpec(
+        kind="follow_camera",
+        params={
+            "camera": "first",
+            "body": "player",
+            "offset": list(EYE_OFFSET),
+            "look_at": list(EYE_LOOK_AT),
+        },
+    )
+    drivers = (
+        *ball_drivers(
+            newtons=PUSH_N,
+            max_speed=MAX_SPEED_MPS,
+            offset=CAMERA_OFFSET,
+            look_at=CAMERA_LOOK_AT,
+        ),
+        eye_driver,
     )
     rules = EventRules(contact_roles=(("player", "ball"), ("ball", "ball")))
     return Composition(scene, drivers, rules, {}, EngineConfig(restitution_threshold=0.1))
+
+
+def _plus(a: Vec3, b: Vec3) -> Vec3:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 # --- parts --------------------------------------------------------------------------------------

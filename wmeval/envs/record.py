@@ -18,7 +18,7 @@ from wmeval.clock import CandidateClock, exact
 from wmeval.conventions import intrinsics
 from wmeval.datasets.rollout import Frames, Rollout
 from wmeval.envs import make_environment
-from wmeval.envs.base import Time, WorldEnv, rendered_layers
+from wmeval.envs.base import Time, WorldEnv, motion_record, rendered_layers
 from wmeval.envs.policies import PlanPolicy, Policy, RandomPolicy, ReplayPolicy, Task
 from wmeval.errors import UserError
 from wmeval.layers import LAYERS
@@ -343,6 +343,11 @@ def _metadata(
         "renderer_version": env.renderer_version if layers else None,
         "dt": str(env.clock.dt),
         "control_period": str(env.clock.control_period),
+        "camera_motion": None
+        if env.camera_motion is None
+        else motion_record(
+            env.camera_motion.regime, env.camera_motion.camera, env.camera_motion.in_place
+        ),
         "shape": env.shape() if env.world_spec.rules.chain != "none" else None,
         "wmeval": wmeval.__version__,
     }

@@ -77,7 +77,9 @@ class BlockFeeder:
         for old in [i for i in self._actions if i < weights[0][0]]:
             del self._actions[old]
         actions = np.stack([self._actions[i] for i, _ in weights])
-        return self.adapter.reduce(actions, [w for _, w in weights], self._pressed.pop(b, None))
+        overlaps, pressed = [w for _, w in weights], self._pressed.pop(b, None)
+        S = self.clock.block_duration
+        return self.adapter.reduce(actions, overlaps, pressed, span=(b * S, (b + 1) * S))
 
 
 def native_controls(
@@ -310,9 +312,8 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         clock = self.model_spec.clock
         own: Fraction = world.clock.control_period
         self.control_period = clock.block_duration if step_per_block else own
-        self.adapter = adapter or make_adapter(
-            self.model_spec, channels_of(env), control_period=self.control_period, prompt=prompt
-        )
+        self._given = adapter
+        self.adapter = adapter or self._own_adapter()
         if max_steps is None and getattr(world, "max_steps", None) is not None:
             max_steps = int(world.max_steps * own / self.control_period)
         self.max_steps = max_steps
@@ -334,6 +335,14 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         self._feeder: BlockFeeder | None = None
         self._newest: Clip | None = None
 
+    def _own_adapter(self) -> Adapter:
+        return make_adapter(
+            self.model_spec,
+            channels_of(self.env),
+            control_period=self.control_period,
+            prompt=self.prompt,
+        )
+
     def _observation(self, now: Fraction) -> dict[str, Any]:
         assert self._newest is not None
         age = float(now - self._newest.times[-1])
@@ -348,6 +357,8 @@ class WorldModelEnv(gym.Env[dict[str, Any], Any]):
         """
         super().reset(seed=seed)
         self.env.reset(seed=seed, options=options)
+        # A regime of this episode turns the camera along a path of its own.
+        self.adapter = self._given or self._own_adapter()
         context = live_context(
             self._world,
             self.model_spec,

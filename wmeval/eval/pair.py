@@ -162,8 +162,9 @@ def _check_clips(job: PairConfig, clips: Sequence[Any]) -> None:
     missing = [clip.path for clip in clips if not clip.path.is_file()]
     if not missing:
         return
-    with case_of(job, job.scene_seeds[0]).open() as env:
-        if not set(DIMENSIONS) <= set(_ineligible(env, clips[0].spec)):
+    case = case_of(job, job.scene_seeds[0])
+    with case.open() as env:
+        if not set(DIMENSIONS) <= set(_ineligible(case, env, clips[0].spec)):
             raise UserError(
                 f"candidate {job.candidate!r}: {len(missing)} of {len(clips)} clips are missing, "
                 f"{missing[0]} first; `wmeval cases check` names all: add them, or ask for fewer "
@@ -314,7 +315,7 @@ def _run_candidate(
     environments: dict[str, Any],
     stack: ExitStack,
 ) -> None:
-    from wmeval.envs.adapters import channels_of, make_adapter
+    from wmeval.envs.adapters import make_adapter
     from wmeval.envs.candidates import parse_candidate
     from wmeval.envs.wrapper import drive
 
@@ -338,15 +339,14 @@ def _run_candidate(
         actions = case.actions(env)
         context = case.context(env, spec)
         period = env.clock.control_period
-        adapter = make_adapter(
-            spec, channels_of(env), control_period=period, prompt=case.plan.prompt
-        )
-        reasons = _ineligible(env, spec)
+        reasons = _ineligible(case, env, spec)
         key = Reference.key(job, case, spec)
         if key not in references:
             tell(f"seed {seed}: reference, {spec.fps} fps")
             references[key] = Reference.record(env, case, spec, actions, job, task.out)
         reference = references[key].at(task.out)
+        channels = case.channels(env, reference.truth.log)
+        adapter = make_adapter(spec, channels, control_period=period, prompt=case.plan.prompt)
         made = todo[0]
         # The reference stands anew: where nothing else was wrong, a generation stands with it.
         for generation in [g for g in todo if isinstance(_finished(task, seed, g), str)]:
@@ -367,9 +367,9 @@ def _run_candidate(
         model.close()
 
 
-def _ineligible(env: Any, spec: Any) -> dict[str, str]:
-    from wmeval.envs.adapters import channels_of, ineligible
+def _ineligible(case: Any, env: Any, spec: Any) -> dict[str, str]:
+    from wmeval.envs.adapters import ineligible
 
-    moves = channels_of(env).moves
+    moves = case.channels(env).moves
     found = {d: ineligible(env.ID, d, spec, moves) for d in DIMENSIONS}
     return {d: reason for d, reason in found.items() if reason is not None}

@@ -123,7 +123,9 @@ def export_cases(
     with claim(out), atomic_dir(out, replaces=replaced) as folder:
         for entry in suite.cases():
             case = _case(entry)
-            channels = channels_of(case.env_id)
+            reference = entry.reference()
+            actions = reference.actions
+            channels = case.followed(channels_of(case.env_id), reference.log, actions)
             adapter = make_adapter(
                 spec, channels, control_period=entry.control_period, prompt=case.plan.prompt
             )
@@ -133,7 +135,6 @@ def export_cases(
                 ineligible[entry.case_id] = tuple(refused.values())
                 continue
             skipped.update({(entry.case_id, d): r for d, r in refused.items()})
-            actions = entry.reference().actions
             controls = model_controls(spec, entry.control_period, adapter, actions)
             frames = len(controls) * spec.frames_per_action + 1
             _write_case(folder / entry.case_id, entry, case, spec, controls, frames, generations)

@@ -60,6 +60,8 @@ def spec_of(name: str, options: ClockOptions, case: Case, env: WorldEnv) -> Mode
         height=options.height or case.height,
         paradigm="action",
         mode="stepwise",
+        # It is the whole world, cameras included.
+        actuates=("body", "camera"),
     )
 
 
