@@ -88,6 +88,25 @@ ENVIRONMENTS: dict[str, EnvironmentRow] = {
             summary="a heavy ball topples a platform whose ball sets off 20 dominoes",
         ),
         EnvironmentRow(
+            id="WMEval/BilliardGame-v0",
+            entry_point="wmeval.envs.billiard_game:BilliardGame",
+            dimensions=("kinematics", "causal_lpips", "consistency"),
+            dt=Fraction(1, 240),
+            control_period=Fraction(1, 60),
+            max_steps=600,
+            size=(640, 352),
+            channels=(
+                "ball_0_x", "ball_0_z", "ball_1_x", "ball_1_z", "ball_2_x", "ball_2_z",
+                "angle", "force", "hit_x", "hit_y", "execute", "force_end",
+            ),
+            observation=13,
+            termination="force_end is 1",
+            summary="three-ball carom: place the balls, aim, strike with English",
+            branches=("execute", "force_end"),
+            engines=("carom",),
+            view="overhead",
+        ),  # fmt: skip
+        EnvironmentRow(
             id="WMEval/MirrorRollingBall-v0",
             entry_point="wmeval.envs.mirror_rolling_ball:MirrorRollingBall",
             dimensions=("consistency", "kinematics", "controllability", "prompt_consistency"),
@@ -99,6 +118,21 @@ ENVIRONMENTS: dict[str, EnvironmentRow] = {
             observation=297,
             termination=_LEFT,
             summary="a chrome ball in a field of up to 48 glossy yellow balls",
+        ),
+        EnvironmentRow(
+            id="WMEval/WanderingGarden-v0",
+            entry_point="wmeval.envs.wandering_garden:WanderingGarden",
+            dimensions=("consistency",),
+            dt=Fraction(1, 240),
+            control_period=Fraction(1, 60),
+            max_steps=900,
+            size=(640, 352),
+            channels=("strafe", "forward", "yaw", "pitch"),
+            observation=50,
+            termination=_LEFT,
+            summary="a first-person walk through a garden court with five landmarks",
+            image=(128, 128),
+            view="first",
         ),
     )
 }

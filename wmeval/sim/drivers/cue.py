@@ -29,6 +29,8 @@ MODAL = (
     Modal(name="game", size=5,
           doc="1 while something moves; 1 after a refused placement; 1 after a shot that came too "
           "early; 1 after the end; time since when nothing moves [s], -1 when placed"),
+    Modal(name="touched", size=3,
+          doc="since the newest shot the cue ball touched ball 1, ball 2, and so many cushions"),
 )  # fmt: skip
 """What the driver keeps beside the balls; the scene declares it."""
 
@@ -99,6 +101,8 @@ class Cue(Driver):
         self._moving = self._moves(view)
         self._refused = self._early = 0.0
         self._since = 0.0
+        self._number = {body: i for i, body in enumerate(self._balls)}
+        self._touched = [0.0, 0.0, 0.0]
         self._aim = aim((0.0,) * len(CHANNELS), p.newtons)
         view.set_modal("cue", self._aim)
         self._tell(view)
@@ -118,6 +122,18 @@ class Cue(Driver):
         if action is not self._action:
             self._action = action
             self._act(view, action)
+
+    def after(self, view: SubstepView) -> None:
+        """Note what the cue ball touches."""
+        if not self._moving:
+            return
+        for contact in view.contacts(self._cue_ball):
+            number = self._number.get(contact.body_b, 0)
+            if number:
+                self._touched[number - 1] = 1.0
+            else:
+                self._touched[2] += 1.0
+            view.set_modal("touched", self._touched)
 
     def _act(self, view: SubstepView, action: Sequence[float]) -> None:
         chosen = aim(action, self._params.newtons)
@@ -166,6 +182,8 @@ class Cue(Driver):
         )  # fmt: skip
         self._shots += 1
         self._early = 0.0
+        self._touched = [0.0, 0.0, 0.0]
+        view.set_modal("touched", self._touched)
         view.set_modal("shot", (x, y, angle, force, view.substep * view.dt, float(self._shots)))
         self._moving = impulse > 0
         if self._moving:

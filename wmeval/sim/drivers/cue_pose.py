@@ -15,7 +15,7 @@ FOLLOW_M = 0.07
 LEVEL_DEG, STEEP_DEG = 5.0, 40.0
 STICK_RADIUS_M = 0.011
 STROKE_S, WITHDRAW_S, RETURN_S = 0.25, 0.7, 0.8
-BACK_M, UP_M = 0.30, 0.28
+BACK_M, RIGHT_M, UP_M = 0.45, 0.42, 0.10
 """Where the stick waits while the balls move, from where it struck."""
 EYE_BACK_M, EYE_UP_M, EYE_AHEAD_M = 0.62, 0.36, 0.55
 
@@ -100,8 +100,8 @@ def stick_pose(s: Standpoint) -> tuple[Vec, Quat]:
         along = follow * (1.0 - share) + address * share
     ahead = along * math.cos(tilt) - deep - BACK_M * away
     place = (
-        x + ahead * dx + right * dy,
-        y + ahead * dy - right * dx,
+        x + ahead * dx + (right + RIGHT_M * away) * dy,
+        y + ahead * dy - (right + RIGHT_M * away) * dx,
         s.ball[2] + up - along * math.sin(tilt) + UP_M * away,
     )
     # About the vertical by the angle, then nose down by the tilt.
