@@ -103,12 +103,30 @@ class Capsule(Card):
         return self
 
 
+class Deform(Card):
+    """How a mesh follows the modal state of its world.
+
+    Attributes:
+        kind: row of `wmeval.sim.render.deform.DEFORMERS`.
+        modal: name of the `Modal` state that it follows.
+        profile: (radius, z) [m] of the vessel's cavity in the body's frame.
+    """
+
+    kind: str
+    modal: str
+    profile: tuple[tuple[float, float], ...] = ()
+
+
 class Mesh(Card):
-    """A mesh by content hash; its convex hull collides unless ``convex`` is false (static only)."""
+    """A mesh by content hash; its convex hull collides unless ``convex`` is false (static only).
+
+    With ``deform`` the vertices follow modal state; the stored mesh gives the triangles.
+    """
 
     kind: Literal["mesh"] = "mesh"
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     convex: bool = True
+    deform: Deform | None = None
 
 
 Shape = Annotated[Sphere | Box | Cylinder | Capsule | Mesh, Field(discriminator="kind")]
@@ -143,8 +161,12 @@ class Material(Card):
         specular: dielectric highlight strength in [0, 1].
         mirror: fraction of the scene's reflection shown (chrome: close to 1).
         opacity: below 1 it is glass: shown in ``glass_ids``, seen through by the other labels.
+        labelled_solid: clear in colour pictures, as the `Vessel` that holds it shows it; solid in
+            ids, depth, normals and shadows (a liquid).
         ior: refractive index of glass.
         uv_m: metres of surface per unit of texture coordinates; None uses the mesh's own 0..1.
+        two_sided: both faces of a mesh's triangles are seen and cast shadows (leaves, cloth,
+            paper); else a triangle is nothing from behind, so that other meshes must be closed.
     """
 
     name: str
@@ -153,8 +175,24 @@ class Material(Card):
     specular: float = Field(default=0.3, ge=0, le=1)
     mirror: float = Field(default=0.0, ge=0, le=1)
     opacity: float = Field(default=1.0, gt=0, le=1)
+    labelled_solid: bool = False
     ior: float = Field(default=1.5, ge=1)
     uv_m: float | None = Field(default=None, gt=0)
+    two_sided: bool = False
+
+
+class Vessel(Card):
+    """What a glass body of revolution holds: seen refracted through the glass in colour pictures.
+
+    Attributes:
+        outer: (radius, z) [m] of the glass's outer wall in the visual's frame.
+        liquid: name of the liquid's material; its ``ior`` bends, its texture's first colour tints.
+        surface: the liquid's surface; its ``profile`` is the glass's inner wall.
+    """
+
+    outer: tuple[tuple[float, float], ...] = Field(min_length=4)
+    liquid: str
+    surface: Deform
 
 
 class Visual(Card):
@@ -164,6 +202,7 @@ class Visual(Card):
     material: str
     position: Vec3 = (0.0, 0.0, 0.0)
     quaternion_wxyz: Quat = IDENTITY
+    vessel: Vessel | None = None
 
 
 class Collision(Card):
@@ -244,13 +283,18 @@ class Sun(Card):
 
 
 class Sky(Card):
-    """A graded sky, also the ambient light: linear RGB at zenith, horizon and below the ground."""
+    """A graded sky, also the ambient light: linear RGB at zenith, horizon and below the ground.
+
+    ``panorama``: what stands around at infinity, by its builder in `wmeval.assets.panorama`;
+    ``repeat`` of it fit around the horizon.
+    """
 
     zenith: Color = (0.16, 0.34, 0.72)
     horizon: Color = (0.62, 0.74, 0.88)
     ground: Color = (0.22, 0.21, 0.2)
     strength: float = Field(default=1.0, ge=0)
     clouds: float = Field(default=0.35, ge=0, le=1)
+    panorama: Texture | None = None
 
 
 class Camera(Card):

@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 from wmeval import conventions
 from wmeval.assets.meshes import tessellate
 from wmeval.scene import Meshes, Scene, Sphere
-from wmeval.sim.protocol import RenderState, render_state
+from wmeval.sim.protocol import RenderState, WorldSpec, render_state
 from wmeval.sim.render import labels as derived
+from wmeval.sim.render import make_renderer
 from wmeval.sim.render.pieces import SunRegion, camera_view, compile_pieces
+from wmeval.sim.world import LocalWorld
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -227,6 +229,37 @@ def _floor_of(scene: Scene, meshes: Meshes) -> int:
 
 
 # --- pictures -----------------------------------------------------------------------------------
+
+
+class Still:
+    """What the checks ask of an environment, of a scene at t = 0 without one."""
+
+    def __init__(self, spec: WorldSpec) -> None:
+        self.world_spec = spec
+        world = LocalWorld(spec)
+        self.log = world.reset()
+        world.close()
+        self._renderer = make_renderer("raster", spec.scene, spec.meshes)
+
+    @property
+    def unwrapped(self) -> Still:
+        """Itself."""
+        return self
+
+    def camera_index(self, view: str | None = None) -> int:
+        """Index of a camera by name; None is the first."""
+        names = [c.name for c in self.world_spec.scene.cameras]
+        return 0 if view is None else names.index(view)
+
+    def draw(self, layers: Any, *, width: int, height: int, view: Any, log: Any, row: int) -> Any:
+        """Layers of a row of a log."""
+        scene = self.world_spec.scene
+        state = render_state(log, row % len(log), scene, self.camera_index(view))
+        return self._renderer.draw(state, width, height, tuple(layers))
+
+    def close(self) -> None:
+        """Free the renderer."""
+        self._renderer.close()
 
 
 class View:

@@ -115,6 +115,17 @@ def _half_extents(mesh: MeshData) -> F8:
     return np.asarray(np.abs(mesh.vertices.astype(np.float64)).max(axis=0))
 
 
+def _both_sides(mesh: MeshData) -> MeshData:
+    """The mesh with a twin of each triangle that looks the other way."""
+    count = np.uint32(len(mesh.vertices))
+    return MeshData(
+        np.concatenate([mesh.vertices, mesh.vertices]),
+        np.concatenate([mesh.triangles, mesh.triangles[:, ::-1] + count]),
+        np.concatenate([mesh.normals, -mesh.normals]),
+        np.concatenate([mesh.uv, mesh.uv]),
+    )
+
+
 def _kind(material: Material) -> int:
     if material.opacity < 1:
         return GLASS
@@ -130,7 +141,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     materials = {m.name: m for m in scene.materials}
     textures: dict[Texture, int] = {}
     pool: list[MeshData] = []
-    found: dict[tuple[object, float | None], tuple[list[int], list[float]]] = {}
+    found: dict[tuple[object, float | None, bool], tuple[list[int], list[float]]] = {}
     rows: list[tuple[int, int, int, float, bool, bool]] = []
     position, rotation, half, record, coarse, departure = [], [], [], [], [], []
     for index, body in enumerate(scene.bodies):
@@ -144,7 +155,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
             ball = isinstance(shape, Sphere)
             # The box of a tree or a fence says little about where it stands.
             hollow = isinstance(shape, Mesh) and not shape.convex
-            slot = -1
+            thin, slot = False, -1
             choice = ([-1] * LEVELS, [0.0] * LEVELS)
             if isinstance(shape, Sphere):
                 size = np.full(3, shape.radius)
@@ -153,14 +164,16 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                     repeat_u *= 2 * math.pi * radius / look.uv_m
                     repeat_v *= math.pi * radius / look.uv_m
             else:
-                key = (shape, look.uv_m)
+                thin = look.two_sided and isinstance(shape, Mesh)
+                key = (shape, look.uv_m, thin)
                 if key not in found:
                     made = shapes.levels(shape, meshes, uv_m=look.uv_m)
-                    made += made[-1:] * (LEVELS - len(made))
-                    # The last level is the finest; earlier copies of it are never reached.
-                    numbers = list(range(len(pool), len(pool) + LEVELS))
-                    pool.extend(mesh for mesh, _ in made)
-                    found[key] = (numbers, [error for _, error in made])
+                    numbers = list(range(len(pool), len(pool) + len(made)))
+                    pool.extend(_both_sides(mesh) if thin else mesh for mesh, _ in made)
+                    # The last level is the finest; further ones are the same.
+                    more = LEVELS - len(made)
+                    errors = [error for _, error in made]
+                    found[key] = (numbers + numbers[-1:] * more, errors + errors[-1:] * more)
                 choice = found[key]
                 slot = choice[0][-1]
                 size = _half_extents(pool[slot])
@@ -176,7 +189,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                 (
                     (layer, repeat_u, repeat_v, look.roughness),
                     (0.08 * look.specular, look.mirror, look.opacity, look.ior),
-                    (body.instance, radius if ball else 0.0, len(rows), 0.0),
+                    (body.instance, radius if ball else 0.0, len(rows), float(thin)),
                     (*size, 0.0 if ball or hollow else DARKENS_M),
                 )
             )

@@ -12,6 +12,8 @@ What looks good (materials of `wmeval.scene`):
   0.6-0.9, ``ball_panels`` of two close tones of one colour.
 - Chrome: mirror 0.9-1, roughness 0-0.1, a pale ``brushed`` or ``ball_panels`` texture as the tint
   (linear 0.75-0.95): its pattern is what shows that a chrome ball turns.
+- Leaves, cloth, paper: meshes without thickness, ``two_sided``, roughness 0.6-0.9. All other
+  meshes are drawn from outside only: close them.
 - Glass: opacity 0.1-0.35, ior 1.3-1.5, roughness 0.05.
 - Sun: strength 2.5-3.2, elevation 35-55 degrees, softness 0.02-0.05; sky strength 1.
 
@@ -334,7 +336,7 @@ class RasterRenderer:
         rows, radius = instant.sun.rows[:2], self._pieces.radius[chosen]
         away = np.abs(instant.centre[chosen] @ rows[:, :3].T + rows[:, 3] - 0.5)
         inside = away < 0.5 + (radius / instant.sun.span + 4 / self.shadow_size)[:, None]
-        return chosen[inside.all(axis=1)]
+        return np.asarray(chosen[inside.all(axis=1)])
 
     def _canvas(self, instant: Instant, rects: list[Rect], visible: Mask, bounds: F8) -> Canvas:
         """What the colour pass has to draw in rectangles of whole cells.

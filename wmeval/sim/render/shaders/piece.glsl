@@ -3,7 +3,7 @@ struct Piece {
     vec4 row_x, row_y, row_z;   // piece -> anchor-relative world
     vec4 look;                  // texture layer, repeats along u, along v, roughness
     vec4 glass;                 // reflectance at normal incidence, mirror, opacity, refractive index
-    vec4 label;                 // instance, radius of a ball [m], own number (from 1), unused
+    vec4 label;                 // instance, radius of a ball [m], own number (from 1), 1 if two-sided
     vec4 half_size;             // half extents [m]; w: how far it darkens its surroundings [m]
 };
 layout(std430, binding = 1) readonly buffer Pieces { Piece pieces[]; };
