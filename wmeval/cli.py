@@ -193,8 +193,13 @@ def doctor() -> None:
 @app.command()
 def rollout(
     env_id: EnvId,
-    plan: Plan,
     out: Out,
+    plan: Annotated[
+        str, typer.Option("--plan", help="Name of a plan card; see `wmeval list plans`.")
+    ] = "",
+    policy: Annotated[
+        str, typer.Option("--policy", help="Instead of a plan: random or explorer.")
+    ] = "",
     seed: Seed = 0,
     engine: EngineName = None,
     size: Size = "640x352",
@@ -214,6 +219,7 @@ def rollout(
     config = RolloutConfig(
         env_id=env_id,
         plan=plan,
+        policy=policy,
         seed=seed,
         engine=engine,
         width=width,
@@ -283,7 +289,7 @@ def validate(
 def generate_rollouts(
     env: Annotated[str, typer.Option("--env", help="Environment.")],
     out: Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")],
-    policy: Annotated[str, typer.Option(help="random, plan or replay.")] = "random",
+    policy: Annotated[str, typer.Option(help="random, explorer, plan or replay.")] = "random",
     episodes: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many.")] = 1,
     plan: Annotated[
         list[str] | None, typer.Option("--plan", help="Plans for --policy plan; default: all.")

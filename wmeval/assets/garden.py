@@ -356,17 +356,6 @@ def hills(radius: float, height: float, seed: int) -> MeshData:
     return mapped(points, soup, smooth_normals(points, soup), 30.0)
 
 
-@lru_cache(maxsize=4)
-def capsule(radius: float, height: float, segments: int = 24) -> MeshData:
-    """A standing capsule about its centre."""
-    half = height / 2 - radius
-    bend = np.linspace(0, math.pi / 2, 7)
-    lower = [(radius * math.sin(a), -half - radius * math.cos(a)) for a in bend]
-    upper = [(radius * math.cos(a), half + radius * math.sin(a)) for a in bend]
-    upper[-1] = (0.0, half + radius)
-    return revolve([*lower, *upper], segments)
-
-
 @lru_cache(maxsize=2)
 def bird() -> Parts:
     """A bird that flies along +x: "body" and "wing" (hinged at its origin, along +y)."""
@@ -416,7 +405,6 @@ __all__ = [
     "Parts",
     "bench",
     "bird",
-    "capsule",
     "fountain",
     "gate",
     "hedge",

@@ -17,11 +17,13 @@ from pydantic import JsonValue
 
 from wmeval.assets import garden, trees
 from wmeval.assets.foliage import blades, leaf_cluster, lump, placed
+from wmeval.assets.mannequin import SKELETON, mannequin
 from wmeval.assets.meshes import merge
 from wmeval.envs.parts import material, yaw
 from wmeval.scene import (
     Body,
     Box,
+    Capsule,
     Collision,
     Cylinder,
     Mesh,
@@ -61,9 +63,9 @@ TREES: tuple[tuple[str, str, int, float, float, float, str], ...] = (
     ("cypress_1", "cypress", 2, 3.6, 19.6, 0.0, "cypress_leaves"),
     ("cypress_2", "cypress", 1, 14.5, 18.2, 70.0, "cypress_leaves"),
     ("cypress_3", "cypress", 2, -17.2, 5.8, 50.0, "cypress_leaves"),
-    ("cypress_4", "cypress", 1, -4.4, -15.9, 20.0, "cypress_leaves"),
-    ("cypress_5", "cypress", 2, 4.4, -15.9, 100.0, "cypress_leaves"),
-    ("cypress_6", "cypress", 1, 17.0, -10.2, 10.0, "cypress_leaves"),
+    ("cypress_4", "cypress", 1, -17.0, -15.4, 20.0, "cypress_leaves"),
+    ("cypress_5", "cypress", 2, 17.3, -15.6, 100.0, "cypress_leaves"),
+    ("cypress_6", "cypress", 1, 17.4, -0.6, 10.0, "cypress_leaves"),
 )
 
 
@@ -281,7 +283,7 @@ BEDS: tuple[tuple[float, float, float, float], ...] = (
 BUSHES: tuple[tuple[float, float, float], ...] = (
     # x, y [m] and how far [m] the seed may move it
     (-3.3, -1.9, 0.15), (6.3, -0.6, 0.2), (-7.2, 5.6, 0.3), (7.4, 5.6, 0.3), (-14.6, 8.2, 0.7),
-    (16.6, 4.9, 0.5), (15.8, -13.8, 0.7), (-16.0, -13.6, 0.8), (-6.2, -13.4, 0.7),
+    (16.6, 4.9, 0.5), (13.8, -14.2, 0.7), (-14.6, -12.6, 0.7), (-6.2, -13.4, 0.7),
     (6.6, -13.2, 0.5), (-8.6, 18.4, 0.7), (9.0, 18.9, 0.6), (17.2, 12.4, 0.5),
     (-4.6, -7.6, 0.4), (5.6, -2.9, 0.3),
 )  # fmt: skip
@@ -324,8 +326,8 @@ def plantings(b: Builder, rng: np.random.Generator) -> None:
 
 def player(b: Builder) -> None:
     """The capsule that walks."""
-    visual = Visual(shape=b.mesh(garden.capsule(PLAYER_RADIUS, PLAYER_HEIGHT)), material="capsule")
-    shape = Cylinder(radius=PLAYER_RADIUS, height=PLAYER_HEIGHT)
+    shape = Capsule(radius=PLAYER_RADIUS, height=PLAYER_HEIGHT)
+    visual = Visual(shape=shape, material="capsule")
     b.add("player", "player", [visual], PLAYER_START, moving=True, solid=[Collision(shape=shape)])
 
 
@@ -340,13 +342,13 @@ VISITORS: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = (
 
 
 def visitors(b: Builder, rng: np.random.Generator) -> list[DriverSpec]:
-    """Two strollers: a body that keeps others off, and a mannequin's limbs."""
+    """Two strollers: a body that keeps others off, and the limbs of a mannequin that walks."""
     drivers = []
     for i, (speed, walk) in enumerate(VISITORS):
         stature = (1.72, 1.8)[i]
         shape = Cylinder(radius=VISITOR_RADIUS, height=stature)
         name = f"visitor_{i}"
-        points = [[x, y, stature / 2] for x, y in walk]
+        points: list[JsonValue] = [[x, y, stature / 2] for x, y in walk]
         b.add(name, "visitor", [], (*walk[0], stature / 2), moving=True,
               solid=[Collision(shape=shape)])  # fmt: skip
         drivers.append(
@@ -357,6 +359,24 @@ def visitors(b: Builder, rng: np.random.Generator) -> list[DriverSpec]:
                     "points": points,
                     "speed": speed,
                     "start": float(rng.uniform()),
+                },
+            )
+        )
+        figure = mannequin(f"visitor_{i}", f"visitor_{i}_joints", stature=stature)
+        b.meshes.update(figure.meshes)
+        for bone in SKELETON:
+            x, y, z = figure.positions[bone.name]
+            b.add(f"{name}_{bone.name}", "limb", figure.visuals[bone.name],
+                  (walk[0][0] + x, walk[0][1] + y, z), moving=True)  # fmt: skip
+        drivers.append(
+            DriverSpec(
+                kind="gait",
+                params={
+                    "root": name,
+                    "prefix": f"{name}_",
+                    "modal": f"{name}_gait",
+                    "ground": stature / 2,
+                    "stature": stature,
                 },
             )
         )
@@ -525,8 +545,14 @@ MATERIALS = (
     ),
     material("forest", "leaves", (0.03, 0.055, 0.02), (0.12, 0.19, 0.06), seed=11, **_ROUGH),
     material("hills", "grass", (0.07, 0.115, 0.05), (0.12, 0.15, 0.075), **_ROUGH),
-    material("capsule", "stripes", (0.86, 0.86, 0.84), (0.16, 0.34, 0.62), roughness=0.5,
-             specular=0.4),
+    material("capsule", "speckle", (0.62, 0.64, 0.68), (0.45, 0.48, 0.55), (0.75, 0.76, 0.78),
+             uv_m=0.8, roughness=0.5, specular=0.4),
+    material("visitor_0", "noise", (0.62, 0.42, 0.26), (0.72, 0.52, 0.34), roughness=0.55,
+             specular=0.3),
+    material("visitor_0_joints", "noise", (0.25, 0.16, 0.10), (0.32, 0.21, 0.14), roughness=0.5),
+    material("visitor_1", "noise", (0.34, 0.42, 0.52), (0.42, 0.50, 0.60), roughness=0.55,
+             specular=0.3),
+    material("visitor_1_joints", "noise", (0.12, 0.15, 0.20), (0.16, 0.20, 0.26), roughness=0.5),
     material("petal", "noise", (0.82, 0.50, 0.58), (0.90, 0.72, 0.76), **_ROUGH),
     material("drop", "noise", (0.75, 0.85, 0.90), (0.92, 0.96, 0.98), roughness=0.15, specular=0.9),
     material("mote", "noise", (0.98, 0.86, 0.45), (0.99, 0.95, 0.70), roughness=0.4, specular=0.3),

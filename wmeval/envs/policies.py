@@ -194,12 +194,131 @@ class RandomPolicy:
         }
 
 
+class ExplorerPolicy:
+    """Walks on along a sine wave and keeps out of the way of what it observes.
+
+    The paper's controller of WanderingGarden: sine-wave turning, forward walking, obstacle
+    avoidance (Appendix "Unity Scenes"); the law is ours. Yaw is ``sway sin(2 pi t / period)`` plus
+    a turn away from the nearest observed objects ahead, weighted by how near and how much ahead
+    they are; it walks slower the more they weigh. What is not among the objects (hedges, low walls)
+    it feels: where the velocity leaves its forward direction it turns along the wall, and where it
+    stands still it turns on the spot for a while.
+
+    Made for scenes with the channels strafe, forward, yaw and pitch, whose flat vector begins like
+    WanderingGarden's. The episode's seed draws the wave's phase and the turns on the spot.
+
+    Args:
+        pace: forward action on a free way, 0 to 1.
+        sway: amplitude of the yaw action.
+        period: of the wave [s].
+        caution: distance [m] from which objects ahead turn it.
+        stop_after: number of actions; None runs to the step limit.
+    """
+
+    observes = "vector"
+    CHANNELS = ("strafe", "forward", "yaw", "pitch")
+
+    def __init__(
+        self,
+        *,
+        pace: float = 0.5,
+        sway: float = 0.22,
+        period: float = 7.0,
+        caution: float = 3.6,
+        stop_after: int | None = None,
+    ) -> None:
+        if not (0 < pace <= 1 and 0 <= sway <= 1 and period > 0 and caution > 0):
+            raise UserError(
+                f"explorer policy: pace {pace} and sway {sway} lie in (0, 1], period {period} s "
+                f"and caution {caution} m are > 0"
+            )
+        self.pace, self.sway, self.period, self.caution = pace, sway, period, caution
+        self.stop_after = stop_after
+
+    def begin(self, task: Task) -> None:
+        """Seed the stream.
+
+        Raises:
+            UserError: a scene of other channels.
+        """
+        if task.channels != self.CHANNELS:
+            raise UserError(
+                f"the explorer policy walks with {', '.join(self.CHANNELS)}; {task.env_id} has the "
+                f"channels {', '.join(task.channels) or 'none'}"
+            )
+        sequence = np.random.SeedSequence(task.seed, spawn_key=(_ACTION_STREAM,))
+        self._rng = np.random.Generator(np.random.PCG64(sequence))
+        self._dt = float(task.control_period)
+        self._phase = float(self._rng.uniform(0, 2 * math.pi))
+        self._asked = self._slow = self._until = 0.0
+        self._side = 1.0
+
+    def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
+        """The next action."""
+        if self.stop_after is not None and step >= self.stop_after:
+            return None
+        vector = observation["vector"] if isinstance(observation, Mapping) else observation
+        fx, fz = float(vector[3]), float(vector[5])
+        vx, vz = float(vector[6]), float(vector[8])
+        time = step * self._dt
+        speed = math.hypot(vx, vz)
+        # Half a second of hardly moving is being stuck.
+        self._slow = self._slow + self._dt if speed < 0.3 * self._asked else 0.0
+        if self._slow > 0.5 and time >= self._until:
+            self._slow, self._side = 0.0, float(self._rng.choice((-1.0, 1.0)))
+            self._until = time + float(self._rng.uniform(0.8, 1.6))
+        if time < self._until:
+            return self._action(0.0, self._side)
+        turn, weight = self._avoidance(vector[10:].tolist(), fx, fz)
+        # Sliding along something: the velocity has left the forward direction to this side.
+        aside = math.atan2(vx * fz - vz * fx, vx * fx + vz * fz) if speed > 0.3 else 0.0
+        turn += 1.5 * aside if abs(aside) > 0.15 else 0.0
+        turn += self.sway * math.sin(2 * math.pi * time / self.period + self._phase)
+        return self._action(self.pace * (1.0 - 0.6 * weight), turn)
+
+    def _avoidance(self, slots: list[float], fx: float, fz: float) -> tuple[float, float]:
+        """Turn away from the objects ahead, and how much the heaviest of them weighs (0 to 1)."""
+        turn = most = 0.0
+        for x, _, z, distance in zip(
+            slots[0::4], slots[1::4], slots[2::4], slots[3::4], strict=True
+        ):
+            away = math.hypot(x, z)
+            if distance <= 0 or not 1e-6 < away < self.caution:
+                continue
+            ahead, right = (x * fx + z * fz) / away, (x * fz - z * fx) / away
+            if ahead <= 0:
+                continue
+            weight = (1 - away / self.caution) * ahead * ahead
+            turn -= 2.5 * weight * (1.0 if right >= 0 else -1.0)
+            most = max(most, weight)
+        return turn, most
+
+    def _action(self, forward: float, yaw: float) -> Action:
+        self._asked = 4.0 * forward
+        return np.array([0.0, forward, min(max(yaw, -1.0), 1.0), 0.0], np.float32)
+
+    def describe(self) -> dict[str, Any]:
+        """Kind and parameters."""
+        return {
+            "kind": "explorer",
+            "pace": self.pace,
+            "sway": self.sway,
+            "period": self.period,
+            "caution": self.caution,
+            "stop_after": self.stop_after,
+        }
+
+
 POLICIES: dict[str, Callable[..., Policy]] = {
     "plan": PlanPolicy,
     "replay": ReplayPolicy,
     "random": RandomPolicy,
+    "explorer": ExplorerPolicy,
 }
 """Policies by name; the arguments differ by kind."""
+
+CLOSED_LOOP = ("random", "explorer")
+"""Those that a name and their own arguments make again."""
 
 # Beyond the seed spaces of scenes and the streams of branches.
 _ACTION_STREAM = 1_000

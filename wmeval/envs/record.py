@@ -19,7 +19,14 @@ from wmeval.conventions import intrinsics
 from wmeval.datasets.rollout import Frames, Rollout
 from wmeval.envs import make_environment
 from wmeval.envs.base import Time, WorldEnv, motion_record, rendered_layers
-from wmeval.envs.policies import PlanPolicy, Policy, RandomPolicy, ReplayPolicy, Task
+from wmeval.envs.policies import (
+    CLOSED_LOOP,
+    PlanPolicy,
+    Policy,
+    ReplayPolicy,
+    Task,
+    make_policy,
+)
 from wmeval.errors import UserError
 from wmeval.layers import LAYERS
 from wmeval.plan import ActionPlan
@@ -355,8 +362,8 @@ def _metadata(
 
 def _policy_again(described: Mapping[str, Any]) -> Policy:
     arguments = dict(described)
-    if arguments.pop("kind", None) == "random":
-        return RandomPolicy(**arguments)
+    if (kind := arguments.pop("kind", None)) in CLOSED_LOOP:
+        return make_policy(str(kind), **arguments)
     raise UserError(
         f"remake: policy {described.get('kind')!r} cannot be made again from its description: "
         "give the rollout's actions"

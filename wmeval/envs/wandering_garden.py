@@ -22,6 +22,7 @@ from wmeval.envs.garden_court import (
 )
 from wmeval.envs.parts import unit
 from wmeval.scene import Camera, Modal, Scene, Sky, Sun
+from wmeval.sim.drivers.gait import gait_modal
 from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
 
 SPEED_MPS, RATE_PER_S = 4.0, 10.0
@@ -187,7 +188,10 @@ def compose(rng: np.random.Generator) -> Composition:
         ),
         sun=Sun(direction=unit((0.62, 0.35, -0.62)), color=(1.0, 0.93, 0.82), strength=2.7),
         sky=Sky(zenith=(0.12, 0.25, 0.52), horizon=(0.5, 0.6, 0.72), strength=1.6, clouds=0.5),
-        modal=(Modal(name="pitch", size=1, unit="rad", doc="how far the eyes look down"),),
+        modal=(
+            Modal(name="pitch", size=1, unit="rad", doc="how far the eyes look down"),
+            *(gait_modal(f"visitor_{i}_gait") for i in range(len(VISITORS))),
+        ),
     )  # fmt: skip
     walker = DriverSpec(
         kind="first_person",

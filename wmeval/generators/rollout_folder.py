@@ -23,6 +23,7 @@ from wmeval.envs import environment_row, make_environment
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.model import validated
 from wmeval.envs.plans import load_plan
+from wmeval.envs.policies import CLOSED_LOOP, make_policy
 from wmeval.envs.record import record
 from wmeval.errors import UserError
 from wmeval.jobs.atomic import FolderKind, atomic_dir, claim
@@ -41,7 +42,8 @@ class RolloutConfig(Card):
 
     Attributes:
         env_id: environment.
-        plan: name of a plan card of the environment.
+        plan: name of a plan card of the environment; "" where a policy acts.
+        policy: name of a closed-loop policy; "" where a plan is followed.
         seed: scene seed.
         engine: row of the table of engines; None is the environment's own.
         width, height: picture size [px].
@@ -53,7 +55,8 @@ class RolloutConfig(Card):
     """
 
     env_id: str
-    plan: str
+    plan: str = ""
+    policy: str = ""
     seed: int = Field(default=0, ge=0)
     engine: str | None = None
     width: int = Field(default=640, ge=16, le=8192)
@@ -68,11 +71,16 @@ class RolloutConfig(Card):
         """With the environment's own engine and the plan's view where none is named.
 
         Raises:
-            UserError: no such environment or plan.
+            UserError: no such environment, plan or policy; neither or both of plan and policy.
         """
         row = environment_row(self.env_id)
-        plan = load_plan(row.id, self.plan)
-        view = self.view or plan.reset_options.get("view") or row.view
+        if bool(self.plan) == bool(self.policy):
+            raise UserError(f"rollout of {row.id}: give a plan or a policy, one of them")
+        if self.policy and self.policy not in CLOSED_LOOP:
+            known = ", ".join(CLOSED_LOOP)
+            raise UserError(f"unknown policy {self.policy!r}: choose from {known}")
+        planned = load_plan(row.id, self.plan).reset_options.get("view") if self.plan else None
+        view = self.view or planned or row.view
         return self.model_copy(update={"engine": self.engine or row.engines[0], "view": view})
 
     def document(self) -> dict[str, Any]:
@@ -81,7 +89,11 @@ class RolloutConfig(Card):
             "format": FORMAT,
             "wmeval": wmeval.__version__,
             "command": "rollout",
-            **self.model_dump(mode="json"),
+            **{
+                name: value
+                for name, value in self.model_dump(mode="json").items()
+                if value or name not in ("plan", "policy")
+            },
         }
 
     @classmethod
@@ -158,11 +170,12 @@ def make_rollout_folder(
     out, config = Path(out), config.resolved()
     text = yaml.safe_dump(config.document(), sort_keys=False)
     kept = stored_layers(config.layers)
-    plan = load_plan(config.env_id, config.plan)
+    plan = load_plan(config.env_id, config.plan) if config.plan else None
+    policy = make_policy(config.policy) if config.policy else None
     with closing(_environment(config)) as env, claim(out):
         fps = env.clock.frame_rate(config.fps)
         options = {"view": config.view}
-        env.reset(seed=config.seed, options={**plan.reset_options, **options})
+        env.reset(seed=config.seed, options={**(plan.reset_options if plan else {}), **options})
         ROLLOUT_FOLDER.refuse_others(out)
         if not overwrite and out.is_dir() and any(out.iterdir()):
             if _same(out, text):
@@ -174,6 +187,7 @@ def make_rollout_folder(
         rollout = record(
             env,
             plan=plan,
+            policy=policy,
             seed=config.seed,
             options=options,
             layers=("rgb", *(name for name in kept if name != "rgb")),

@@ -27,7 +27,7 @@ from wmeval.envs import environment_row, make_environment
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.case import refuse_evaluation
 from wmeval.envs.plans import load_plan, plans_of
-from wmeval.envs.policies import RandomPolicy, ReplayPolicy
+from wmeval.envs.policies import CLOSED_LOOP, ReplayPolicy, make_policy
 from wmeval.envs.record import record
 from wmeval.errors import DiskError, UserError
 from wmeval.jobs.atomic import claim, remove_stale
@@ -35,7 +35,7 @@ from wmeval.jobs.executors import LocalExecutor, Outcome
 from wmeval.jobs.ledger import canonical, differences
 from wmeval.layers import stored_layers
 
-POLICIES = ("random", "plan", "replay")
+POLICIES = (*CLOSED_LOOP, "plan", "replay")
 BACKENDS = {"hdf5": ".h5", "zarr": ".zarr"}
 
 
@@ -104,7 +104,8 @@ def generate_rollouts(
 
     Args:
         env_id: environment.
-        policy: "random" (smooth random actions), "plan" (named plans, in turn), or "replay" (the
+        policy: "random" (smooth random actions), "explorer" (walks on and keeps out of the way,
+            where the scene has a walker), "plan" (named plans, in turn), or "replay" (the
             actions, seeds and options of other rollouts, in this environment).
         episodes: how many.
         out: folder or fsspec URL of the set. A set of the same settings that is there is completed,
@@ -124,7 +125,8 @@ def generate_rollouts(
         overwrite: forget the set that is there.
         env_kwargs: constructor arguments of the environment.
         options: reset options for all episodes.
-        policy_kwargs: arguments of the random policy (``scale``, ``correlation``, ``stop_after``).
+        policy_kwargs: arguments of the random policy (``scale``, ``correlation``, ``stop_after``),
+            or of the explorer.
         timeout: wall time [s] after which an episode is given up.
         progress: called with (episodes done, episodes asked, what just ended or None at the start).
 
@@ -315,10 +317,10 @@ def _job(
     if episodes < 1 or seed0 < 0:
         raise UserError(f"needs episodes >= 1 and seed0 >= 0; got {episodes} and {seed0}.")
     refuse_evaluation(options, what="generate rollouts")
-    if policy_kwargs and policy != "random":
+    if policy_kwargs and policy not in CLOSED_LOOP:
         raise UserError(f"policy {policy!r} takes no arguments; 'random' does.")
-    if policy == "random":
-        RandomPolicy(**dict(policy_kwargs or {}))
+    if policy in CLOSED_LOOP:
+        make_policy(policy, **dict(policy_kwargs or {}))
     if (source is not None) != (policy == "replay"):
         raise UserError("policy 'replay' needs source (a set or a rollout), others take none.")
     if plan is not None and policy != "plan":
@@ -444,8 +446,10 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     seed, options = job["seed0"] + episode, job["options"]
     if job["view"] is not None:
         options = {**options, "view": job["view"]}
-    chosen: dict[str, Any] = {"policy": RandomPolicy(**job["policy_kwargs"])}
-    if job["policy"] == "plan":
+    chosen: dict[str, Any] = {}
+    if job["policy"] in CLOSED_LOOP:
+        chosen = {"policy": make_policy(job["policy"], **job["policy_kwargs"])}
+    elif job["policy"] == "plan":
         name = job["plans"][episode % len(job["plans"])]
         chosen = {"plan": load_plan(job["env_id"], name)}
     elif job["policy"] == "replay":

@@ -7,7 +7,7 @@ import math
 from pydantic import Field
 
 from wmeval.errors import UserError
-from wmeval.scene import Card, Cylinder, Scene, Sphere
+from wmeval.scene import Capsule, Card, Cylinder, Scene, Sphere
 from wmeval.sim.drivers.footprints import Court, outlines
 from wmeval.sim.drivers.names import body_index, camera_index
 from wmeval.sim.protocol import Driver, SubstepView
@@ -142,9 +142,9 @@ class FirstPerson(Driver):
 
 def _round(scene: Scene, index: int) -> float:
     for collision in scene.bodies[index].collision:
-        if isinstance(collision.shape, Cylinder | Sphere):
+        if isinstance(collision.shape, Capsule | Cylinder | Sphere):
             return collision.shape.radius
     raise UserError(
         f"driver 'first_person': mover {scene.bodies[index].name!r} needs a collision shape that "
-        "is a cylinder or a sphere"
+        "is round: a cylinder, a capsule or a sphere"
     )

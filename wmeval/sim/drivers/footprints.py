@@ -1,8 +1,8 @@
 """What an upright capsule on level ground bumps into: outlines of obstacles seen from above.
 
 A standing capsule that may not climb meets a static obstacle where their outlines meet. Outlines
-are discs (balls, upright cylinders) and convex polygons (boxes); exact for upright obstacles, the
-hull of the tilted shape's corners for others.
+are discs (balls, upright cylinders and capsules) and convex polygons (boxes); exact for upright
+obstacles, the hull of the tilted shape's corners for others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wmeval.conventions import quaternion_multiply, quaternion_to_matrix
 from wmeval.errors import UserError
-from wmeval.scene import Body, Box, Collision, Cylinder, Scene, Sphere
+from wmeval.scene import Body, Box, Capsule, Collision, Cylinder, Scene, Sphere
 
 F8 = NDArray[np.float64]
 XY = tuple[float, float]
@@ -116,17 +116,18 @@ def _outline(
         # Its widest circle within the heights that bump.
         level = min(max(low - centre[2], 0.0), reach) if centre[2] < low else 0.0
         return _disc(index, centre, math.sqrt(max(reach * reach - level * level, 0.0)))
-    if isinstance(shape, Cylinder) and abs(turn[2, 2]) > 1 - 1e-9:
+    if isinstance(shape, Cylinder | Capsule) and abs(turn[2, 2]) > 1 - 1e-9:
         if centre[2] - shape.height / 2 >= high or centre[2] + shape.height / 2 <= low:
             return None
         return _disc(index, centre, shape.radius)
-    if isinstance(shape, Cylinder):
+    if isinstance(shape, Cylinder | Capsule):
         half = np.array([shape.radius, shape.radius, shape.height / 2])
     elif isinstance(shape, Box):
         half = np.array(shape.half_extents)
     else:
         raise UserError(
-            f"body {body.name!r} collides as a mesh: a walker needs balls, boxes and cylinders"
+            f"body {body.name!r} collides as a mesh: a walker needs balls, boxes, cylinders and "
+            "capsules"
         )
     signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], np.float64)
     corners = (signs * half) @ turn.T + centre
