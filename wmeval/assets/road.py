@@ -63,9 +63,15 @@ def _sheet(x0: float, x1: float, y0: float, y1: float, z: float) -> MeshData:
 
 
 def slab(x0: float, x1: float, length: float, top: float, thick: float) -> MeshData:
-    """A box over [x0, x1] x [0, length] whose upper face is at ``top``."""
-    half = ((x1 - x0) / 2, length / 2, thick / 2)
-    return moved(box(half), ((x0 + x1) / 2, length / 2, top - thick / 2))
+    """Top and sides of a slab over [x0, x1] x [0, length] whose upper face is at ``top``.
+
+    It has no ends: where tiles meet, they would show through as single pixels.
+    """
+    whole = box(((x1 - x0) / 2, length / 2, thick / 2))
+    keep = np.abs(whole.normals[whole.triangles[:, 0], 1]) < 0.5
+    keep &= whole.normals[whole.triangles[:, 0], 2] > -0.5
+    open_box = MeshData(whole.vertices, whole.triangles[keep], whole.normals, whole.uv)
+    return moved(open_box, ((x0 + x1) / 2, length / 2, top - thick / 2))
 
 
 def strips(length: float) -> MeshData:

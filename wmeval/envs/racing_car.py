@@ -284,6 +284,13 @@ def land() -> tuple[Body, ...]:
         }  # fmt: skip
         return Body(name=name, role=role, motion="static", **(body | more))
 
+    def lip(x0: float, x1: float, top: float, name: str) -> Visual:
+        """What closes the tiles' open ends at the edge; a centimetre below their surface."""
+        return Visual(
+            shape=Box(half_extents=((x1 - x0) / 2, 1.0, 0.14)), material=name,
+            position=((x0 + x1) / 2, 1.0 - half, top - 0.012 - 0.14 + 0.25),
+        )  # fmt: skip
+
     turf = Box(half_extents=(MEADOW_HALF_M, half, 0.5))
     soil = Box(half_extents=(MEADOW_HALF_M - 0.4, half - 0.4, 2.0))
     return (
@@ -294,7 +301,14 @@ def land() -> tuple[Body, ...]:
                 Visual(shape=soil, material="soil", position=(0.0, 0.0, -2.5)),
             ),
         ),
-        long_box("roadbed", "road", 0.0, highway.HALF_ROAD + 0.3, 0.0, 0.5),
+        long_box(
+            "roadbed", "road", 0.0, highway.HALF_ROAD + 0.3, 0.0, 0.5, instance=7,
+            visuals=(
+                lip(-highway.HALF_ROAD, highway.HALF_ROAD, 0.0, "asphalt"),
+                lip(-highway.STRIP[1], -highway.STRIP[0], 0.02, "mown"),
+                lip(highway.STRIP[0], highway.STRIP[1], 0.02, "mown"),
+            ),
+        ),
         *(
             long_box(
                 f"rail_{name}", "rail", side * (highway.RAIL + 0.08), 0.08, 0.76, 0.45,
@@ -367,10 +381,10 @@ _EYE: Vec3 = (0.0, 0.25, 0.62)
 _CAMERAS = (
     Camera(name="follow", position=(START[0], -6.0, 2.25), target=(START[0], 2.0, 0.95),
            fov_y_deg=65.0, near=0.2, far=900.0),
-    Camera(name="static", position=(76.0, 39.0, 98.0), target=(0.0, 39.0, 0.0),
-           fov_y_deg=25.0, near=1.0, far=900.0),
-    Camera(name="top", position=(0.1, 39.0, 118.0), target=(0.0, 39.0, 0.0),
-           fov_y_deg=27.0, near=1.0, far=900.0),
+    Camera(name="static", position=(76.0, 33.0, 98.0), target=(0.0, 33.0, 0.0),
+           fov_y_deg=22.5, near=1.0, far=900.0),
+    Camera(name="top", position=(0.1, 33.0, 118.0), target=(0.0, 33.0, 0.0),
+           fov_y_deg=23.5, near=1.0, far=900.0),
     Camera(name="first", position=(START[0], 0.0, 1.1), target=(START[0], 10.0, 0.5),
            fov_y_deg=60.0, near=0.05, far=900.0),
 )  # fmt: skip
