@@ -12,8 +12,10 @@ from gymnasium.utils.env_checker import check_env
 
 import wmeval
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
-from wmeval.envs.base import Snapshot
+from wmeval.envs.base import EYES, Snapshot
 from wmeval.errors import UserError
+from wmeval.sim.engines import ENGINES
+from wmeval.tables import DIMENSIONS
 
 IDS = tuple(ENVIRONMENTS)
 PUSH = np.array([0.6, -0.3], np.float32)
@@ -44,14 +46,39 @@ def test_gymnasiums_checker_has_no_complaint(env_id):
 def test_spaces_are_the_papers(env_id):
     row = ENVIRONMENTS[env_id]
     env = make(env_id)
-    assert env.action_space == gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
+    continuous = len(row.channels) - len(row.branches)
+    box = gym.spaces.Box(-1.0, 1.0, (continuous,), np.float32)
+    discrete = gym.spaces.MultiBinary(max(1, len(row.branches)))
+    hybrid = gym.spaces.Dict({"continuous": box, "discrete": discrete})
+    assert env.action_space == (hybrid if row.branches else box)
     space = env.observation_space
+    if row.image is not None:
+        assert space["image"] == gym.spaces.Box(0, 255, (*row.image[::-1], 3), np.uint8)
+        space = space["vector"]
     assert space.shape == (row.observation,)
     assert space.dtype == np.float32
     assert np.isfinite(space.low).all()
     assert np.isfinite(space.high).all()
     assert env.metadata["render_fps"] == 60.0
     assert env.channels == row.channels
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_row_tells_of_the_scene_what_it_needs_no_scene_for(env_id):
+    row = ENVIRONMENTS[env_id]
+    env = make(env_id, observation_mode="vector")
+    observation, _ = env.reset(seed=0)
+    names = [c.name for c in env.scene.cameras]
+    assert row.view == names[0] == env.view
+    assert {"static", "top"} <= set(names)
+    assert env.engine == row.engines[0]
+    assert set(row.engines) <= set(ENGINES)
+    assert set(row.dimensions) <= set(DIMENSIONS)
+    assert set(env.one_shot_channels) <= set(row.branches)
+    assert observation.shape == (row.observation,)
+    if env.camera_twist is not None:
+        assert env.camera_twist.shape == (6, len(row.channels))
+    env.close()
 
 
 def test_both_names_make_the_same_environment():
@@ -450,12 +477,14 @@ def test_perturbed_actions_are_the_perturbations_own():
 def test_every_view_shows_the_player(env_id):
     env = make(env_id, width=160, height=88)
     env.reset(seed=0)
-    player = env.scene.bodies[env.scene.index(env.PLAYER)].instance
-    for view in ("follow", "static", "top"):
+    shown = [b.instance for b in env.scene.bodies if b.role == "player" or b.name == env.PLAYER]
+    for view in [c.name for c in env.scene.cameras if c.name not in EYES]:
         layers = env.draw(("rgb", "ids", "depth"), view=view)
         assert layers["rgb"].shape == (88, 160, 3)
         assert layers["rgb"].std() > 10
-        seen = layers["ids"] == player
+        if env.PLAYER is None:
+            continue
+        seen = np.isin(layers["ids"], [i for i in shown if i])
         assert seen.any(), view
         assert np.isfinite(layers["depth"][seen]).all()
     env.close()
