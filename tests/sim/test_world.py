@@ -38,6 +38,7 @@ def same(a: WorldLog, b: WorldLog) -> bool:
         and np.array_equal(a.cameras.fov_y, b.cameras.fov_y)
         and np.array_equal(a.lights.sun_direction, b.lights.sun_direction)
         and np.array_equal(a.lights.sun_color, b.lights.sun_color)
+        and np.array_equal(a.lights.sky, b.lights.sky)
     )
 
 
@@ -94,6 +95,33 @@ def test_forks_continue_to_the_bit_as_a_replay_does():
     assert same(go(grandchild, 140, 150), go(forks[2], 140, 150))
     for fork in (*forks, grandchild):
         fork.close()
+
+
+def test_a_turning_sun_crosses_the_boundary_and_forks():
+    base = beam_domino(0.0)
+    spec = dataclasses.replace(base, drivers=(*base.drivers, DriverSpec(kind="sun")))
+    world, local = WorkerWorld(spec), LocalWorld(spec)
+    first, again = world.reset(), local.reset()
+    assert same(first, again)
+    before = go(local, 0, 10)
+    assert same(go(world, 0, 10), before)
+    lights = before.lights
+    assert len({tuple(row) for row in lights.sun_direction.tolist()}) == 40
+    assert np.abs(np.linalg.norm(lights.sun_direction, axis=1) - 1).max() < 1e-12
+    assert len({row.tobytes() for row in lights.sky}) > 20
+    fork = world.fork(1)[0]
+    after = go(local, 10, 14)
+    # Whoever runs and then looks sees what was logged.
+    view = fork.run((1.0, 0.0), 56)
+    direction, color = view.sun()
+    assert list(direction) == after.lights.sun_direction[-1].tolist()
+    assert list(color) == after.lights.sun_color[-1].tolist()
+    assert view.sky() == tuple(map(tuple, after.lights.sky[-1].tolist()))
+    assert view.fov_y(0) == after.cameras.fov_y[-1, 0]
+    assert view.active(0) is True
+    assert same(go(world, 10, 14), after)
+    for each in (world, fork, local):
+        each.close()
 
 
 def test_a_fork_takes_milliseconds():
@@ -185,8 +213,8 @@ def test_user_faults_cross_the_boundary_as_user_faults():
     with pytest.raises(UserError, match="no body 'x'; there are ball"):
         world.reset()
     world.close()
-    with pytest.raises(UserError, match="no driver 'wind'"):
-        WorkerWorld(world_spec(ball, drivers=(DriverSpec(kind="wind"),)))
+    with pytest.raises(UserError, match="no driver 'weather'"):
+        WorkerWorld(world_spec(ball, drivers=(DriverSpec(kind="weather"),)))
     local = LocalWorld(world_spec(ball))
     with pytest.raises(UserError, match="branching=True"):
         local.fork(2)
