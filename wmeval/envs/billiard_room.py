@@ -45,7 +45,7 @@ BALL_BALL_E, BALL_CUSHION_E = 0.95, 0.85
 BALLS = ("cue_ball", "yellow_ball", "red_ball")
 _BALL_E = math.sqrt(BALL_BALL_E)
 
-ROOM_X, ROOM_Y, ROOM_Z = 4.1, 3.3, 2.9
+ROOM_X, ROOM_Y, ROOM_Z = 4.5, 4.0, 2.9
 _FLOOR = -CLOTH_ABOVE_FLOOR
 
 
