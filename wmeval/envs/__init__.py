@@ -55,6 +55,22 @@ class EnvironmentRow:
     image: tuple[int, int] | None = None
     view: str = "follow"
 
+    @property
+    def actions_text(self) -> str:
+        """Components of the action as Table 10 counts them: "2C + 1D", "none"."""
+        continuous = len(self.channels) - len(self.branches)
+        counts = ((continuous, "C"), (len(self.branches), "D"))
+        return " + ".join(f"{n}{kind}" for n, kind in counts if n) or "none"
+
+    @property
+    def observation_text(self) -> str:
+        """Size of the observation as Table 10 counts it: "48", "50 + 128x128"."""
+        return str(self.observation) + ("" if self.image is None else f" + {_by(self.image)}")
+
+
+def _by(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
+
 
 _LEFT = "the player's centre lies below z = -2 m"
 
@@ -115,6 +131,20 @@ ENVIRONMENTS: dict[str, EnvironmentRow] = {
             branches=("execute", "force_end"),
             engines=("carom",),
             view="overhead",
+        ),
+        EnvironmentRow(
+            id="WMEval/ChessBoard-v0",
+            entry_point="wmeval.envs.chess_board:ChessBoard",
+            dimensions=("consistency", "prompt_consistency"),
+            dt=Fraction(1, 240),
+            control_period=Fraction(1, 60),
+            max_steps=900,
+            size=(640, 352),
+            channels=("move_x", "move_z", "jump", "sprint"),
+            branches=("jump", "sprint"),
+            observation=8,
+            termination=_LEFT,
+            summary="a mannequin walks and jumps among giant chess pieces and a chrome sphere",
         ),
         EnvironmentRow(
             id="WMEval/MirrorRollingBall-v0",

@@ -24,11 +24,14 @@ class Character(Driver):
     Unity's X (world +x), the second Unity's Z (world +y), as the paper gives ChessBoard's actions.
 
     A force through the centre of mass brings the horizontal velocity to ``speed`` times the move
-    vector (at most 1 long), with at most ``acceleration``; the body meets obstacles with that force
-    and no more. The figure faces the way it is told to move, by a critically damped turn. A press
-    of the jump channel (a rise above 1/2) while grounded gives it the vertical speed
-    ``jump_speed``, in one substep; from then on it is a body in free flight with a little
-    steering. Its apex is ``jump_speed^2 / (2 g)`` above the take-off.
+    vector (at most 1 long), with at most ``acceleration`` times the grip, which is the friction of
+    what it stands on, at most 1; the body meets obstacles with that force and no more. Give it
+    friction 0 of its own: then it slides along what it meets.
+
+    The figure faces the way it is told to move, by a critically damped turn. A press of the jump
+    channel (a rise above 1/2) while grounded gives it the vertical speed ``jump_speed``, in one
+    substep; from then on it is a body in free flight with a little steering. Its apex is
+    ``jump_speed^2 / (2 g)`` above the take-off.
 
     Modal state ``<modal>`` (1): 1 while grounded, else 0. Grounded means that a contact of the
     substep just done supports the body: it pushes, with a normal at most 45 degrees off the
@@ -90,6 +93,8 @@ class Character(Driver):
         reach = body_reach(scene, self._body) + 0.02
         below = view.raycast((x, y, z), (x, y, z - reach), ignore=(self._body,))
         self._grounded = below is not None and below.normal[2] >= SUPPORT
+        self._grips = [min(b.friction, 1.0) for b in scene.bodies]
+        self._grip = self._grips[below.body] if below is not None else 1.0
         view.set_modal(p.modal, (1.0 if self._grounded else 0.0,))
 
     def before(self, view: SubstepView) -> None:
@@ -98,8 +103,9 @@ class Character(Driver):
         mx, my = action[p.move[0]], action[p.move[1]]
         size = math.sqrt(mx * mx + my * my)
         if size > 0.05:
-            self._wanted = math.atan2(-mx, my)
-            self._turning = True
+            wanted = math.atan2(-mx, my)
+            if wanted != self._wanted:
+                self._wanted, self._turning = wanted, True
         if self._turning:
             self._turn(view)
         (vx, vy, _), _ = view.velocity(body)
@@ -108,7 +114,7 @@ class Character(Driver):
         if size > 1.0:
             speed /= size
         ax, ay = (mx * speed - vx) / dt, (my * speed - vy) / dt
-        limit = p.acceleration if self._grounded else p.air_acceleration
+        limit = p.acceleration * self._grip if self._grounded else p.air_acceleration
         asked = math.sqrt(ax * ax + ay * ay)
         if not self._grounded and size <= 0.05:
             limit = 0.0  # nothing to brake against
@@ -131,6 +137,7 @@ class Character(Driver):
         for contact in view.contacts(self._body):
             if contact.normal[2] >= SUPPORT:
                 grounded = True
+                self._grip = self._grips[contact.body_b]
                 break
         if grounded is not self._grounded:
             self._grounded = grounded

@@ -123,17 +123,18 @@ class Stride:
         self.length = stride_length(speed, run, stature)
         self.duty = duty(speed, run)
         contact = self.length * self.duty
-        self._first = contact * _mix(0.425, 0.36, run)
+        self._first = contact * _mix(0.402, 0.36, run)
         # Slow steps are short: their feet are put down and lifted flatter.
         vigour = smoothstep(0.0, 0.55 * s, contact)
         self._strike = _mix(20, 7, run) * _DEG * vigour
         self._push = _mix(60, 70, run) * _DEG * vigour
-        self._flat, self._heel_off = _mix(0.18, 0.14, run), _mix(0.58, 0.40, run)
-        self._power = _mix(1.7, 1.4, run)
+        self._flat, self._heel_off = _mix(0.18, 0.14, run), _mix(0.60, 0.40, run)
+        self._power = _mix(2.0, 1.4, run)
         self._heel, self._ball = man.HEEL_BACK * s, man.BALL_AHEAD * s
         self._ankle, self._joint = man.ANKLE * s, 0.0115 * s
-        self._lift = (_mix(0.012, 0.15, run) + 0.010 * run * max(speed - 3, 0)) * s * vigour
+        self._lift = (_mix(0.022, 0.15, run) + 0.010 * run * max(speed - 3, 0)) * s * vigour
         self._lift += 0.012 * s * (1 - vigour)
+        self._early = _mix(0.60, 0.80, run)
         self._kick = 38 * _DEG * run
         start, end = self.stance(self.duty), self.stance(0.0)
         before, after = self.stance(self.duty - 1e-4), self.stance(1e-4)
@@ -175,9 +176,9 @@ class Stride:
         a, b = self._from, self._to
         y = h0 * a.y + h1 * b.y + g0 * self._leave[0] + g1 * self._arrive
         z = h0 * a.z + h1 * b.z + g0 * self._leave[1]
-        z += self._lift * math.sin(math.pi * u**0.8) ** 2
-        # The foot has come level by half of the swing and lifts its toes towards the strike.
-        level = smoothstep(0.0, 0.62, u)
+        z += self._lift * math.sin(math.pi * u**self._early) ** 2
+        # The foot comes level with the shank and lifts its toes towards the strike.
+        level = smoothstep(0.0, 0.86, u)
         pitch = a.pitch * (1 - level) + b.pitch * smoothstep(0.45, 1.0, u)
         pitch -= self._kick * math.sin(math.pi * min(u / 0.8, 1.0)) ** 2
         return Foot(y, z, pitch, a.toes * (1 - smoothstep(0.0, 0.3, u)))
@@ -186,10 +187,10 @@ class Stride:
         """Lowest height, its rise and the phase of the lowest, of two waves a stride."""
         leg = (man.HIP - man.ANKLE) * s
         strike = self._to
-        reach = _mix(0.988, 0.975, run) * leg
+        reach = _mix(0.997, 0.980, run) * leg
         at_strike = math.sqrt(max(reach**2 - strike.y**2, 0.25 * reach**2)) + strike.z
         low_walk = at_strike
-        rise_walk = max(0.990 * leg + self._ankle - at_strike, 0.0)
+        rise_walk = max(0.980 * leg + self._ankle - at_strike, 0.0)
         low_run = at_strike - 0.020 * s
         rise_run = 0.040 * s / (1 - math.cos(2 * math.pi * self.duty))
         return (
