@@ -27,8 +27,8 @@ def _environments() -> Listing:
     rows = [
         (
             row.id,
-            str(len(row.channels)),
-            str(row.observation),
+            row.actions_text,
+            row.observation_text,
             *("x" if d in row.dimensions else "" for d in DIMENSIONS),
             row.summary,
         )
