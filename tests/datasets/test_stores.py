@@ -1,6 +1,7 @@
 """HDF5 and Zarr hold the same rollout, to the bit, and never half of one."""
 
 import dataclasses
+import json
 import os
 import pickle
 import random
@@ -239,6 +240,19 @@ def whole(tmp_path_factory):
     path = Path(write_hdf5(rollout, folder / "a.h5"))
     url = write_zarr(rollout, folder / "a.zarr")
     return Whole(rollout, path.read_bytes(), Path(url))
+
+
+def test_arrays_say_what_they_are_without_this_package(whole, tmp_path):
+    path = tmp_path / "a.h5"
+    path.write_bytes(whole.content)
+    with h5py.File(path) as file:
+        slosh, sky = file["modal/slosh"].attrs, file["light/sky"].attrs
+        assert (slosh["unit"], slosh["doc"]) == ("m", "two numbers")
+        assert json.loads(slosh["dims"]) == ["state", "2"]
+        assert json.loads(sky["dims"]) == ["state", "3", "3"]
+    group = zarr.open_group(str(whole.store), mode="r")
+    assert group["modal/slosh"].attrs["doc"] == "two numbers"
+    assert group["light/sky"].attrs["dims"] == ["state", "3", "3"]
 
 
 def one_clear_error(path):

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from wmeval.clock import exact
 from wmeval.datasets import derived
 from wmeval.datasets.codecs import Packing, bits_dtype
-from wmeval.datasets.conformity import problems_of
+from wmeval.datasets.conformity import MODAL, problems_of
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.datasets.stored_contacts import GROUP, PATHS, stored_contacts
 from wmeval.errors import UserError
@@ -124,12 +124,16 @@ def describe_array(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.name, "shape": list(array.shape), "sha256": digest(array)}
 
 
-def attributes_of(path: str) -> dict[str, Any]:
-    """What a reader without this package sees beside an array."""
+def attributes_of(path: str, header: Mapping[str, Any]) -> dict[str, Any]:
+    """What a reader without this package sees beside an array: unit, dimensions, meaning."""
     field = FIELDS.get(path)
-    if field is None:
-        return {}
-    return {"unit": field.unit, "dims": list(field.dims), "doc": field.doc}
+    if field is not None:
+        return {"unit": field.unit, "dims": list(field.dims), "doc": field.doc}
+    for modal in header["scene"]["modal"]:
+        if path == f"{MODAL}{modal['name']}":
+            dims = ["state", str(modal["size"])]
+            return {"unit": modal["unit"], "dims": dims, "doc": modal["doc"]}
+    return {}
 
 
 def parse_header(text: str | bytes, where: str) -> dict[str, Any]:

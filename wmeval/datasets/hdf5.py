@@ -67,7 +67,7 @@ def write_hdf5(rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | 
         "rollout", "w", driver="core", backing_store=False, block_size=1 << 20, libver=_LIBRARY
     ) as file:
         for name, array in doc.arrays.items():
-            _put(file, name, array)
+            _put(file, name, array, document.attributes_of(name, doc.header))
         for name, layer in chosen.items():
             doc.header["frames"]["layers"][name] = _put_layer(file, rollout, name, layer)
             _put_plate(file, doc, name)
@@ -78,7 +78,7 @@ def write_hdf5(rollout: Rollout, path: str | Path, *, layers: tuple[str, ...] | 
     return place.url
 
 
-def _put(file: Any, path: str, array: Array) -> None:
+def _put(file: Any, path: str, array: Array, attributes: dict[str, Any]) -> None:
     if array.size:
         row_bytes = max(array.nbytes // len(array), 1)
         rows = min(len(array), max(1, _CHUNK_BYTES // row_bytes))
@@ -93,7 +93,7 @@ def _put(file: Any, path: str, array: Array) -> None:
         )
     else:
         dataset = file.create_dataset(path, shape=array.shape, dtype=array.dtype)
-    for key, value in document.attributes_of(path).items():
+    for key, value in attributes.items():
         dataset.attrs[key] = value if isinstance(value, str) else json.dumps(value)
 
 
@@ -135,7 +135,7 @@ def _put_layer(file: Any, rollout: Rollout, name: str, layer: FrameArray) -> dic
     dataset.attrs["unit"] = LAYERS[name].unit
     dataset.attrs["doc"] = LAYERS[name].doc
     if packing.plate is not None:
-        _put(file, f"plate/{name}", packing.plate)
+        _put(file, f"plate/{name}", packing.plate, {})
     return document.layer_entry(layer, packing, still, sha256)
 
 

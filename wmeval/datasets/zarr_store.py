@@ -83,11 +83,11 @@ def _fill(rollout: Rollout, folder: Path, layers: tuple[str, ...] | None) -> Non
     with _quiet():
         root = zarr.create_group(str(folder), zarr_format=3, overwrite=True)
         for name, array in doc.arrays.items():
-            _put(root, name, array)
+            _put(root, name, array, document.attributes_of(name, doc.header))
         for name, layer in chosen.items():
             packing = _put_layer(root, doc, rollout, name, layer)
             if packing.plate is not None:
-                _put(root, f"plate/{name}", packing.plate)
+                _put(root, f"plate/{name}", packing.plate, {})
                 doc.header["arrays"][f"plate/{name}"] = document.describe_array(packing.plate)
         root.update_attributes({"wmeval": json.loads(canonical(doc.header))})
         # One request instead of one per array; readers that do not know it ignore it.
@@ -115,7 +115,7 @@ def _compressors(itemsize: int, *, picture: bool) -> list[Any]:
     return [blosc, Crc32cCodec()]
 
 
-def _put(root: Any, path: str, array: Array) -> None:
+def _put(root: Any, path: str, array: Array, attributes: dict[str, Any]) -> None:
     row_bytes = max(array.nbytes // max(len(array), 1), 1)
     rows = max(1, min(len(array), _CHUNK_BYTES // row_bytes))
     target = root.create_array(
@@ -124,7 +124,7 @@ def _put(root: Any, path: str, array: Array) -> None:
         dtype=array.dtype,
         chunks=(rows, *(max(n, 1) for n in array.shape[1:])),
         compressors=_compressors(array.dtype.itemsize, picture=False),
-        attributes=document.attributes_of(path),
+        attributes=attributes,
         chunk_key_encoding=_KEYS,
         config={"write_empty_chunks": True},
     )
