@@ -570,6 +570,37 @@ def wood(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     return _shade(rgb, -0.22 * pores, _mottle(size, rng, 0.03, 0.035))
 
 
+@_builder
+def calibration(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Measuring checker, four by four squares a tile: a fine cross in each, a bold one a tile.
+
+    Colours: light squares, dark squares, the bold cross (at the tile's corner).
+    """
+    u, v = _grid(size)
+    n = 4
+    odd = ((np.floor(u * n) + np.floor(v * n)) % 2).astype(np.float32)
+    light, dark = _flat(_rgb(colors, 0)), _flat(_rgb(colors, 1, fallback=0.1))
+    bold = _flat(_rgb(colors, 2, fallback=0.5))
+
+    def cross(count: int, shift: float, arm: float, width: float) -> F4:
+        """Crosses at ``count`` places a side: 1 on them, soft by a texel."""
+        x, y = (np.abs((w * count + shift) % 1 - 0.5) / count for w in (u, v))
+        soft = 0.75 / size
+
+        def bar(a: F4, b: F4) -> F4:
+            wide, long = _step(width - soft, width + soft, a), _step(arm - soft, arm + soft, b)
+            return np.asarray((1 - wide) * (1 - long), np.float32)
+
+        return np.maximum(bar(x, y), bar(y, x))
+
+    rgb = _mix(light, dark, odd)
+    fine = cross(n, 0.0, 0.050, 0.0055)
+    rgb = _mix(rgb, _mix(dark, light, odd), 0.85 * fine)
+    rgb = _mix(rgb, bold, cross(1, 0.5, 0.105, 0.014))
+    worn = _step(1.4, 2.6, periodic_field(size, rng, slope=1.1, low=5))
+    return _shade(rgb, -0.12 * worn, _mottle(size, rng, 0.035, 0.05))
+
+
 # --- baking -------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.assets.panorama import bake_panorama
 from wmeval.assets.textures import bake, decode_srgb
 from wmeval.errors import UserError
 from wmeval.scene import Scene, Texture
@@ -21,7 +22,17 @@ from wmeval.sim.render import gl
 from wmeval.sim.render.cells import Layout, Rect, intersection, outside
 from wmeval.sim.render.clouds import cloud_layer
 from wmeval.sim.render.dirty import corners, touching
-from wmeval.sim.render.pieces import GLASS, OPAQUE, RECORD, Pieces, SunView, View, cube_views
+from wmeval.sim.render.pieces import (
+    GLASS,
+    OPAQUE,
+    RECORD,
+    Holding,
+    Pieces,
+    SunView,
+    View,
+    cube_views,
+)
+from wmeval.sim.render.vessel import distance_map, uniforms
 
 if TYPE_CHECKING:
     from wmeval.sim.render.gl import Device
@@ -42,6 +53,9 @@ BODIES_COST_PX = 8000
 
 MASK_SIZE = 256
 """Cells along a side of the mask that tells where shadows may fall (as in ``light.glsl``)."""
+
+MENISCUS_M = 0.0011
+"""Half width of the bright line where liquid meets glass [m]."""
 
 GROUND_SIZE = 256
 """Texels along a side of the map of light that bodies take from the ground."""
@@ -73,6 +87,7 @@ _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "ball_mirror": ("ball", "ball.vert", (*_BALL, "mirror.frag"), ()),
     "mesh_glass": ("mesh", "surface.vert", (*_MESH, "glass.frag"), ()),
     "ball_glass": ("ball", "ball.vert", (*_BALL, "glass.frag"), ()),
+    "mesh_vessel": ("mesh", "surface.vert", ("piece", *_MESH, "vessel.frag"), ()),
     "mesh_label": ("mesh", "label.vert", ("frame", "label.frag"), ()),
     "ball_label": ("ball", "ball.vert", ("frame", "label_ball.frag"), ()),
     "floor_label": ("floor", "floor.vert", ("frame", "label_floor.frag"), ()),
@@ -123,6 +138,7 @@ class Instant:
         sun_color: (3,) linear, as the state has it.
         daylight: share of it that lights the world: 0 from the horizon down.
         sky: (3, 3) zenith, horizon, ground, linear.
+        modal: (P, K) modal state that a piece follows; (P, 0) where none does.
         layout: how the cells of the picture are drawn.
         lit: (P,) pieces whose sunny side no piece can shade.
     """
@@ -137,6 +153,7 @@ class Instant:
     sun_color: F8
     daylight: float
     sky: F8
+    modal: F8
     lit: Mask
     layout: Layout
 
@@ -237,6 +254,10 @@ class Passes:
         self.clouds = keep(ctx.texture((512, 512), 2, cloud_layer(512).tobytes()))
         self.clouds.build_mipmaps()
         self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
+        self._repeat = 1.0
+        self._panorama = self._make_panorama(scene.sky.panorama)
+        self._vessel_maps: dict[int, tuple[Any, tuple[float, float, float]]] = {}
+        self._bent: dict[int, bytes] = {}
         self.shadow_size = shadow_size
         self.shadow = self._shadow_target(shadow_size, ids=False)
         self.ground_map = keep(ctx.texture((GROUND_SIZE, GROUND_SIZE), 1))
@@ -252,6 +273,17 @@ class Passes:
         self._still_set: Mask = np.zeros(0, bool)
         self._programs: dict[str, _Program] = {}
         self._work: dict[str, NDArray[np.int16]] = {}
+
+    def _make_panorama(self, texture: Texture | None) -> Any:
+        if texture is None:
+            return None
+        picture = bake_panorama(texture)
+        self._repeat = round(texture.repeat)
+        made = self._keep(self.ctx.texture(picture.shape[1::-1], 4, picture.tobytes()))
+        made.build_mipmaps()
+        made.filter = (self.ctx.LINEAR_MIPMAP_LINEAR, self.ctx.LINEAR)
+        made.repeat_y = False
+        return made
 
     def _keep(self, thing: Any) -> Any:
         self._held.append(thing)
@@ -286,6 +318,8 @@ class Passes:
     def _compile(
         self, vertex: tuple[str, ...], fragment: tuple[str, ...], defines: tuple[str, ...]
     ) -> Any:
+        if self._panorama is not None and "sky" in fragment:
+            defines = (*defines, f"PANORAMA {self._repeat:.1f}")
         if self.samples > 1 and "CUBE" not in defines:
             defines = (*defines, f"SAMPLES {self.samples}")
         head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
@@ -298,7 +332,16 @@ class Passes:
         )
         _compiled[key] = program
         for unit, name in enumerate(
-            ("textures", "shadow_map", "clouds", "surroundings", "ground_map", "shadow_mask")
+            (
+                "textures",
+                "shadow_map",
+                "clouds",
+                "surroundings",
+                "ground_map",
+                "shadow_mask",
+                "vessel_map",
+                "panorama",
+            )
         ):
             if name in program:
                 program[name].value = unit
@@ -419,7 +462,16 @@ class Passes:
     # --- data of one drawing ---
 
     def write_pieces(self, instant: Instant) -> None:
-        """Where the pieces are."""
+        """Where the pieces are, and what deforms."""
+        for bent in self.pieces.deforms:
+            values = instant.modal[bent.piece, : bent.deformer.size]
+            key = values.tobytes()
+            if self._bent.get(bent.slot) != key:
+                self._bent[bent.slot] = key
+                mesh = bent.deformer.mesh(values)
+                rows = np.concatenate([mesh.vertices, mesh.normals, mesh.uv], axis=1)
+                start = int(self.pieces.slots[bent.slot, 2]) * 4 * rows.shape[1]
+                self.vertices.write(np.ascontiguousarray(rows, np.float32).tobytes(), offset=start)
         record = self.pieces.record.copy()
         matrix = np.empty((len(record), 3, 4))
         matrix[:, :, :3] = instant.rotation * self.pieces.scale[:, None, None]
@@ -488,7 +540,9 @@ class Passes:
 
         Only depths are drawn, and the least counts: the map is the same either way.
         """
-        poses = np.concatenate([instant.rotation.reshape(-1, 9), instant.centre], axis=1)
+        poses = np.concatenate(
+            [instant.rotation.reshape(-1, 9), instant.centre, instant.modal], axis=1
+        )
         before, self._poses = self._poses, poses
         casts = np.zeros(len(poses), bool)
         casts[chosen] = True
@@ -637,6 +691,8 @@ class Passes:
         self.clouds.use(2)
         self.ground_map.use(4)
         self.shadow_mask.use(5)
+        if self._panorama is not None:
+            self._panorama.use(7)
 
     def draw_color(
         self, targets: Targets, instant: Instant, canvas: Canvas, mirrors: I8, cubes: list[Cube]
@@ -709,12 +765,45 @@ class Passes:
             self.device.glDepthMask(False)
             self.device.glBlendFunc(gl.ONE, gl.SRC1_COLOR)
             away = np.linalg.norm(instant.centre[glass] - instant.camera.eye, axis=1)
+            holding = {v.piece: v for v in pieces.vessels}
             for piece in glass[np.argsort(-away, kind="stable")]:
+                if piece in holding:
+                    self._draw_vessel(instant, holding[piece])
+                    continue
                 self._draw_surfaces(
                     "glass", instant, instant.camera, np.array([piece]), error_px=ERROR_PX
                 )
             self.device.glDepthMask(True)
             ctx.disable(ctx.BLEND)
+
+    def _draw_vessel(self, instant: Instant, held: Holding) -> None:
+        """Glass with liquid in it, traced pixel by pixel over what was there."""
+        k, pieces = held.piece, self.pieces
+        if k not in self._vessel_maps:
+            data, grid = distance_map(held.vessel)
+            size = data.shape[1::-1]
+            made = self._keep(self.ctx.texture(size, 4, data.tobytes(), dtype="f4"))
+            made.filter = (self.ctx.LINEAR, self.ctx.LINEAR)
+            made.repeat_x = made.repeat_y = False
+            self._vessel_maps[k] = (made, grid)
+        texture, grid = self._vessel_maps[k]
+        texture.use(6)
+        program = self.program("mesh_vessel").program
+        turn, origin = instant.rotation[k], instant.centre[k] - instant.anchor
+        floor = pieces.floor
+        values = uniforms(
+            held.deformer, instant.modal[k, : held.deformer.size], held.tint, held.ior
+        )
+        for name, axis in zip(("body_x", "body_y", "body_z"), turn.T, strict=True):
+            values[name] = (*axis.tolist(), -float(axis @ origin))
+        values["vessel_grid"] = (*grid, MENISCUS_M)
+        flat = floor >= 0 and bool(instant.drawn[floor])
+        half = pieces.half[floor, :2].tolist() if flat else [0.0, 0.0]
+        values["floor_half"] = (*half, 0.0, float(flat))
+        for name, value in values.items():
+            if name in program:
+                program[name].value = value
+        self._draw_surfaces("vessel", instant, instant.camera, np.array([k]), error_px=ERROR_PX)
 
     def _matte(self, chosen: I8) -> Mask:
         return np.asarray(self.pieces.record[chosen, 15] >= MATTE_ROUGHNESS)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wmeval import conventions
 from wmeval.assets import meshes as shapes
 from wmeval.assets.textures import bake, decode_srgb
+from wmeval.errors import UserError
 from wmeval.scene import (
     STATIC,
     Box,
@@ -24,15 +25,17 @@ from wmeval.scene import (
     Scene,
     Sphere,
     Texture,
+    Vessel,
 )
 from wmeval.sim.protocol import RenderState
+from wmeval.sim.render.deform import HalfFull, make_deformer
 
 F4 = NDArray[np.float32]
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-OPAQUE, MIRROR, GLASS = 0, 1, 2
+OPAQUE, MIRROR, GLASS, LIQUID = 0, 1, 2, 3
 LEVELS = 4
 """Meshes a shape may have, from coarse to fine."""
 
@@ -50,6 +53,35 @@ RECORD = 28
 
 
 @dataclass(frozen=True, eq=False)
+class Deforming:
+    """A piece whose mesh follows modal state.
+
+    Attributes:
+        piece: its index.
+        slot: row of ``slots`` of its mesh, its own.
+        modal: name of the state.
+        deformer: what it does.
+    """
+
+    piece: int
+    slot: int
+    modal: str
+    deformer: HalfFull
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """A glass piece with liquid in it; the liquid's ``tint`` and ``ior``."""
+
+    piece: int
+    modal: str
+    vessel: Vessel
+    deformer: HalfFull
+    tint: tuple[float, float, float]
+    ior: float
+
+
+@dataclass(frozen=True, eq=False)
 class Pieces:
     """Every visual of every body.
 
@@ -60,7 +92,7 @@ class Pieces:
         slot: (P,) row of ``slots`` of the finest mesh; -1 for balls, which need none.
         coarse: (P, LEVELS) rows of ``slots`` from coarse to fine.
         departure: (P, LEVELS) largest distance [m] of each from the finest.
-        kind: (P,) OPAQUE | MIRROR | GLASS.
+        kind: (P,) OPAQUE | MIRROR | GLASS | LIQUID (colours: as its vessel shows it; else solid).
         radius: (P,) of the bounding sphere [m].
         ball: (P,) is a sphere.
         convex: (P,) its shape throws no shadow on itself.
@@ -95,6 +127,8 @@ class Pieces:
     floor: int
     stand: float
     instance: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
+    deforms: tuple[Deforming, ...] = ()
+    vessels: tuple[Holding, ...] = ()
 
     def __len__(self) -> int:
         return len(self.body)
@@ -127,6 +161,8 @@ def _both_sides(mesh: MeshData) -> MeshData:
 
 
 def _kind(material: Material) -> int:
+    if material.labelled_solid:
+        return LIQUID
     if material.opacity < 1:
         return GLASS
     return MIRROR if material.mirror > 0 else OPAQUE
@@ -143,6 +179,8 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     pool: list[MeshData] = []
     found: dict[tuple[object, float | None, bool], tuple[list[int], list[float]]] = {}
     rows: list[tuple[int, int, int, float, bool, bool]] = []
+    deforms: list[Deforming] = []
+    vessels: list[Holding] = []
     position, rotation, half, record, coarse, departure = [], [], [], [], [], []
     for index, body in enumerate(scene.bodies):
         for visual in body.visuals:
@@ -178,6 +216,14 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                 slot = choice[0][-1]
                 size = _half_extents(pool[slot])
                 radius = float(np.linalg.norm(pool[slot].vertices.astype(np.float64), axis=1).max())
+            if isinstance(shape, Mesh) and shape.deform is not None:
+                deformer = make_deformer(shape.deform)
+                _same_triangles(pool[slot], deformer, body.name)
+                deforms.append(Deforming(len(rows), slot, shape.deform.modal, deformer))
+                size = np.abs(deformer.bounds).max(axis=0)
+                radius = float(np.linalg.norm(size))
+            if visual.vessel is not None:
+                vessels.append(_holding(len(rows), visual.vessel, materials))
             coarse.append(choice[0])
             departure.append(choice[1])
             convex = isinstance(shape, Sphere | Box | Cylinder | Capsule)
@@ -223,9 +269,26 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         -1,
         -1e4,
         np.array([scene.bodies[i].instance for i in body_of], np.int64),
+        tuple(deforms),
+        tuple(vessels),
     )
     floor = _floor(scene, pieces)
     return replace(pieces, floor=floor, stand=_stand(scene, pieces, floor))
+
+
+def _same_triangles(mesh: MeshData, deformer: HalfFull, name: str) -> None:
+    if not np.array_equal(mesh.triangles, deformer.triangles):
+        raise UserError(f"body {name!r}: its stored mesh is not one of its deformer's: make it so")
+
+
+def _holding(piece: int, vessel: Vessel, materials: dict[str, Material]) -> Holding:
+    if vessel.liquid not in materials:
+        raise UserError(f"a vessel's liquid is of no known material: {vessel.liquid!r}")
+    liquid = materials[vessel.liquid]
+    deformer = make_deformer(vessel.surface)
+    return Holding(
+        piece, vessel.surface.modal, vessel, deformer, liquid.texture.colors[0], liquid.ior
+    )
 
 
 def start_state(scene: Scene, camera: int = 0) -> RenderState:
@@ -563,6 +626,7 @@ __all__ = [
     "ANCHOR_STEP",
     "DARKENS_M",
     "GLASS",
+    "LIQUID",
     "MIRROR",
     "OPAQUE",
     "RECORD",

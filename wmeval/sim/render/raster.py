@@ -133,6 +133,7 @@ def _moved(before: Instant, now: Instant) -> Mask:
     either = before.drawn | now.drawn
     moved |= either & (before.rotation != now.rotation).any(axis=(1, 2))
     moved |= either & (before.centre != now.centre).any(axis=1)
+    moved |= either & (before.modal != now.modal).any(axis=1)
     return np.asarray(moved)
 
 
@@ -290,9 +291,26 @@ class RasterRenderer:
             np.asarray(state.sun_color, np.float64),
             daylight,
             np.asarray(state.sky, np.float64),
+            self._modal(state),
             lit,
             self._layout(camera, sun, rotation, centre, drawn, light),
         )
+
+    def _modal(self, state: RenderState) -> F8:
+        """What each piece follows, (P, K): its own modal state or zeros."""
+        pieces = self._pieces
+        follows = [(d.piece, d.modal, d.deformer.size) for d in pieces.deforms]
+        follows += [(v.piece, v.modal, v.deformer.size) for v in pieces.vessels]
+        out = np.zeros((len(pieces), max((size for *_, size in follows), default=0)))
+        for piece, name, size in follows:
+            values = state.modal.get(name)
+            if values is None or len(values) != size:
+                raise UserError(
+                    f"scene {self.scene.name!r}: a mesh follows the modal state {name!r} of {size} "
+                    "numbers, which the state to draw does not hold"
+                )
+            out[piece, :size] = values
+        return out
 
     def _layout(
         self, camera: View, sun: SunView, rotation: F8, centre: F8, drawn: Mask, light: bool
@@ -563,7 +581,9 @@ class RasterRenderer:
             cells = now.layout.grid.mark(bounds)
             return whole if cells.mean() > 0.5 else now.layout.grid.blocks(cells, RECT_COST_PX)
         grid = now.layout.grid
-        mirrors = np.flatnonzero(now.drawn & (pieces.kind == MIRROR))
+        others = pieces.kind == MIRROR
+        others[[v.piece for v in pieces.vessels]] = True
+        mirrors = np.flatnonzero(now.drawn & others)
         # Another program draws what has come out of the others' reach, or into it.
         other = np.flatnonzero(now.drawn & (before.lit != now.lit))
         alone = np.concatenate([mirrors, other])

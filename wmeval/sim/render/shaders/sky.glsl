@@ -1,4 +1,7 @@
 uniform sampler2D clouds;
+#ifdef PANORAMA
+uniform sampler2D panorama;
+#endif
 
 // Sky without clouds; also what glossy surfaces reflect. d is a unit vector.
 vec3 sky_gradient(vec3 d) {
@@ -47,5 +50,16 @@ vec3 sky_full(vec3 d) {
     // Also a sun that no longer lights the ground is seen, as far as it is above the horizon.
     // A low sun can be looked at: it is not yet white.
     float blaze = mix(1.3, 6.0, smoothstep(0.04, 0.3, glow.w));
+#ifdef PANORAMA
+    // What stands around at infinity: reflectances, lit by the sun and the sky.
+    float climb = asin(clamp(d.z, -1.0, 1.0)) * 57.2957795;
+    vec2 at = vec2(atan(d.x, d.y) * (0.159154943 * PANORAMA) + 0.5, (12.0 - climb) / 38.0);
+    vec4 land = textureLod(panorama, at, 0.35);
+    vec3 lit_land = land.rgb * land.rgb * (sun_color.rgb * (0.40 * max(sun.z, 0.0)) + horizon.rgb * 0.62);
+    // Below the band the ground goes on without detail.
+    color += glow.rgb * (blaze * disc * (1.0 - density) * smoothstep(-0.002, 0.002, d.z));
+    return mix(color, lit_land, climb > 11.5 ? 0.0 : land.a);
+#else
     return color + glow.rgb * (blaze * disc * (1.0 - density) * smoothstep(-0.002, 0.002, d.z));
+#endif
 }
