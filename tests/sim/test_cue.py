@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wmeval.envs.billiard_game import CONTACT_S, MAX_FORCE_N, MISCUE, compose
-from wmeval.envs.billiard_room import BALL_MASS, BALL_RADIUS, BALLS, REACH
+from wmeval.envs.billiard_room import BALL_MASS, BALL_RADIUS, REACH
 from wmeval.sim.drivers import make_driver
 from wmeval.sim.drivers.cue import aim, places_are_free, struck
 from wmeval.sim.drivers.cue_pose import Standpoint, eye_pose, stick_pose

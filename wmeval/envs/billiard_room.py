@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from wmeval.assets.billiards import CUSHION_TOP, CUSHION_WIDTH, cue_pieces, cushion, table_leg
 from wmeval.conventions import axis_angle_quaternion
@@ -17,6 +18,7 @@ from wmeval.scene import (
     Material,
     Mesh,
     MeshData,
+    Meshes,
     Quat,
     Sky,
     Sphere,
@@ -49,27 +51,27 @@ ROOM_X, ROOM_Y, ROOM_Z = 4.5, 4.0, 2.9
 _FLOOR = -CLOTH_ABOVE_FLOOR
 
 
-def bodies(places: Sequence[tuple[float, float]]) -> tuple[tuple[Body, ...], dict[str, MeshData]]:
+def bodies(places: Sequence[tuple[float, float]]) -> tuple[tuple[Body, ...], Meshes]:
     """Everything in the room, and its meshes.
 
     Args:
         places: (x, y) [m] of cue, yellow and red ball.
     """
+    before, after, meshes = _furniture()
+    balls = tuple(
+        ball(name, "player" if i == 0 else "ball", 10 + i, material=name, radius=BALL_RADIUS,
+             mass=BALL_MASS, friction=1.0, restitution=_BALL_E, position=(x, y, BALL_RADIUS))
+        for i, (name, (x, y)) in enumerate(zip(BALLS, places, strict=True))
+    )  # fmt: skip
+    return (*before, *balls, *after), dict(meshes)
+
+
+@lru_cache(maxsize=1)
+def _furniture() -> tuple[tuple[Body, ...], tuple[Body, ...], Meshes]:
+    """All that is the same in every episode: what the balls meet, the rest, and its meshes."""
     meshes: dict[str, MeshData] = {}
-    things = [
-        _bed(),
-        *_cushions(meshes),
-        *(
-            ball(name, "player" if i == 0 else "ball", 10 + i, material=name, radius=BALL_RADIUS,
-                 mass=BALL_MASS, friction=1.0, restitution=_BALL_E, position=(x, y, BALL_RADIUS))
-            for i, (name, (x, y)) in enumerate(zip(BALLS, places, strict=True))
-        ),
-        _stick(meshes),
-        *_rails(),
-        _frame(meshes),
-        *_room(),
-    ]  # fmt: skip
-    return tuple(things), meshes
+    meets = (_bed(), *_cushions(meshes))
+    return meets, (_stick(meshes), *_rails(), _frame(meshes), *_room()), meshes
 
 
 # --- the table ----------------------------------------------------------------------------------
