@@ -82,17 +82,22 @@ def run_share(speed: float, stature: float, gravity: float) -> float:
 
 
 def stride_length(speed: float, run: float, stature: float) -> float:
-    """Distance [m] between two strikes of one foot."""
-    v = max(speed, 0.05)
-    walking = 0.926 * stature * (v / stature) ** 0.43
+    """Distance [m] between two strikes of one foot.
+
+    Figures of other statures move dynamically alike: at the speed of equal Froude number.
+    """
+    k = stature / man.STATURE_M
+    v = max(speed / math.sqrt(k), 0.05)
+    walking = 0.926 * man.STATURE_M * (v / man.STATURE_M) ** 0.43
     running = v / (1.41 + 0.045 * (v - 3.0))
-    return _mix(walking, running, run)
+    return k * _mix(walking, running, run)
 
 
-def duty(speed: float, run: float) -> float:
+def duty(speed: float, run: float, stature: float) -> float:
     """Share of a stride that a foot is on the ground."""
-    walking = min(max(0.70 - 0.057 * speed, 0.55), 0.68)
-    running = min(max(0.425 - 0.025 * speed, 0.25), 0.40)
+    v = speed / math.sqrt(stature / man.STATURE_M)
+    walking = min(max(0.70 - 0.057 * v, 0.55), 0.68)
+    running = min(max(0.425 - 0.025 * v, 0.25), 0.40)
     return _mix(walking, running, run)
 
 
@@ -121,7 +126,8 @@ class Stride:
     def __init__(self, speed: float, run: float, stature: float) -> None:
         s = stature
         self.length = stride_length(speed, run, stature)
-        self.duty = duty(speed, run)
+        self.duty = duty(speed, run, stature)
+        pace = speed / math.sqrt(s / man.STATURE_M)
         contact = self.length * self.duty
         self._first = contact * _mix(0.402, 0.36, run)
         # Slow steps are short: their feet are put down and lifted flatter.
@@ -132,7 +138,7 @@ class Stride:
         self._power = _mix(2.0, 1.4, run)
         self._heel, self._ball = man.HEEL_BACK * s, man.BALL_AHEAD * s
         self._ankle, self._joint = man.ANKLE * s, 0.0115 * s
-        self._lift = (_mix(0.022, 0.15, run) + 0.010 * run * max(speed - 3, 0)) * s * vigour
+        self._lift = (_mix(0.022, 0.15, run) + 0.010 * run * max(pace - 3, 0)) * s * vigour
         self._lift += 0.012 * s * (1 - vigour)
         self._early = _mix(0.60, 0.80, run)
         self._kick = 38 * _DEG * run
@@ -144,7 +150,7 @@ class Stride:
             0.45 * swing * (start.y - before.y) * 1e4,
             0.45 * swing * (start.z - before.z) * 1e4,
         )
-        self._arrive = 0.35 * swing * (after.y - end.y) * 1e4
+        self._arrive = 0.75 * swing * (after.y - end.y) * 1e4
         self._heights = self._pelvis_heights(run, s)
 
     def stance(self, phase: float) -> Foot:
@@ -189,14 +195,18 @@ class Stride:
         strike = self._to
         reach = _mix(0.997, 0.980, run) * leg
         at_strike = math.sqrt(max(reach**2 - strike.y**2, 0.25 * reach**2)) + strike.z
-        low_walk = at_strike
-        rise_walk = max(0.980 * leg + self._ankle - at_strike, 0.0)
+        low_walk, lowest_walk = at_strike, 0.035
+        # Over the stance leg the knee is nearly straight; behind it the leg must still reach.
+        late = self.stance(min(0.39, 0.7 * self.duty))
+        reachable = math.sqrt(max((0.996 * leg) ** 2 - late.y**2, 0.0)) + late.z - at_strike
+        share = 0.5 - 0.5 * math.cos(4 * math.pi * (min(0.39, 0.7 * self.duty) - lowest_walk))
+        rise_walk = max(min(0.980 * leg + self._ankle - at_strike, reachable / share), 0.0)
         low_run = at_strike - 0.020 * s
         rise_run = 0.040 * s / (1 - math.cos(2 * math.pi * self.duty))
         return (
             _mix(low_walk, low_run, run),
             _mix(rise_walk, rise_run, run),
-            _mix(0.045, 0.5 * self.duty, run),
+            _mix(lowest_walk, 0.5 * self.duty, run),
         )
 
     def pelvis(self, phase: float) -> float:
