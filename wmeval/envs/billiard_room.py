@@ -297,16 +297,16 @@ def _quat(axis: Vec3, degrees: float) -> Quat:
 CAMERAS = (
     # A vertical view has no up; it leans by half a degree. The long side lies across the picture.
     Camera(name="overhead", position=(0.0, -0.025, 2.42), target=(0.0, 0.0, 0.0), fov_y_deg=39.6),
-    Camera(name="static", position=(2.35, -2.2, 1.42), target=(0.06, -0.02, -0.08), fov_y_deg=43.0),
+    Camera(name="static", position=(2.35, -2.2, 1.42), target=(0.02, -0.02, -0.12), fov_y_deg=37.0),
     Camera(name="top", position=(0.0, -0.03, 4.2), target=(0.0, 0.0, 0.0), fov_y_deg=43.0),
     Camera(name="first", position=(1.0, 0.0, 0.39), target=(0.0, 0.0, BALL_RADIUS), fov_y_deg=50.0,
            near=0.05),
 )  # fmt: skip
 
-SUN = Sun(direction=(0.13, 0.22, -0.967), color=(1.0, 0.90, 0.74), strength=2.9, softness=0.06,
+SUN = Sun(direction=(0.13, 0.22, -0.967), color=(1.0, 0.90, 0.74), strength=2.45, softness=0.06,
           reach=2.2)  # fmt: skip
 """The lamps over the table: from one side, warm, soft."""
-SKY = Sky(zenith=(0.46, 0.42, 0.36), horizon=(0.44, 0.39, 0.32), ground=(0.24, 0.20, 0.16),
+SKY = Sky(zenith=(0.70, 0.64, 0.55), horizon=(0.80, 0.71, 0.58), ground=(0.52, 0.45, 0.37),
           clouds=0.0)  # fmt: skip
 """The ceiling."""
 
