@@ -279,7 +279,7 @@ _MATERIALS: tuple[Material, ...] = (
              uv_m=4 * SQUARE_M, roughness=0.75, specular=0.15, seed=2),
     material("glass", "noise", (0.86, 0.93, 0.90), opacity=0.12, roughness=0.05, specular=0.8,
              ior=1.5),
-    material("liquid", "noise", (0.86, 0.34, 0.035), (0.80, 0.28, 0.02), opacity=0.5,
+    material("liquid", "noise", (0.86, 0.34, 0.035), (0.80, 0.28, 0.02),
              labelled_solid=True, ior=1.45, roughness=0.1, specular=0.5),
     material("cap", "speckle", (0.56, 0.018, 0.014), (0.50, 0.012, 0.010), (0.66, 0.05, 0.04),
              roughness=0.32, specular=0.55, seed=4),

@@ -20,7 +20,7 @@ from pydantic import Field, JsonValue
 
 from wmeval.clock import SceneClock
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog, WorldLog
-from wmeval.scene import Card, Meshes, Scene
+from wmeval.scene import Card, Deform, Mesh, Meshes, Scene
 
 Vec = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
@@ -394,6 +394,7 @@ class RenderState:
         sun_color: (3,) linear RGB times strength.
         sky: (3, 3) zenith, horizon and ground, linear RGB times strength.
         modal: named extra state, each (size,).
+        deforms: index of every body whose mesh follows modal state, with how.
     """
 
     position: NDArray[np.float64]
@@ -407,6 +408,18 @@ class RenderState:
     sun_color: NDArray[np.float64]
     sky: NDArray[np.float64]
     modal: Mapping[str, NDArray[np.float64]] = field(default_factory=lambda: MappingProxyType({}))
+    deforms: tuple[tuple[int, Deform], ...] = ()
+
+
+def deforms_of(scene: Scene) -> tuple[tuple[int, Deform], ...]:
+    """Index of every body whose mesh follows modal state, with how (its first such visual)."""
+    if not scene.modal:
+        return ()
+    out = []
+    for i, body in enumerate(scene.bodies):
+        found = [v.shape.deform for v in body.visuals if isinstance(v.shape, Mesh)]
+        out += [(i, deform) for deform in found if deform is not None][:1]
+    return tuple(out)
 
 
 def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderState:
@@ -424,6 +437,7 @@ def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderSt
         log.lights.sun_color[row],
         log.lights.sky[row],
         {name: values[row] for name, values in log.state.modal.items()},
+        deforms_of(scene),
     )
 
 

@@ -94,7 +94,8 @@ class Bottle(Driver):
         start, start_z = list(v), x[2]
         for k in range(3):
             v[k] = self._speed(push[k], v[k], x[k], p.low[k], p.high[k], dt)
-            x[k] += 0.5 * (start[k] + v[k]) * dt
+            # Only rounding could carry it out.
+            x[k] = min(max(x[k] + 0.5 * (start[k] + v[k]) * dt, p.low[k]), p.high[k])
         rates = self._rates
         for k in range(3):
             wish = turn[k] * p.turn_rate
@@ -131,7 +132,7 @@ class Bottle(Driver):
 
     def _reach_down(self) -> float:
         """How far [m] the body reaches below its origin."""
-        w, x, y, z = self._quaternion
+        _, x, y, _ = self._quaternion
         c = 1 - 2 * (x * x + y * y)
         s = math.sqrt(max(1 - c * c, 0.0))
         return max(r * s - h * c for r, h in self._params.outline)

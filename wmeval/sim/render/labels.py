@@ -4,6 +4,8 @@ Flow between ANY two instants: a pixel's surface point is carried along with its
 instant a to instant b and projected there. What carries the point:
 
 - a pixel with id i > 0 moves with the body whose ``instance`` is i;
+- a body whose mesh deforms carries the point by the mesh's material map, too: the same place of the
+  same triangle (`wmeval.sim.render.deform`; the mesh lies in the body's own frame);
 - a surface without a label (id 0 at finite depth) counts as part of the still world;
 - the sky is at infinity: it moves with the camera's rotation alone (``sky="nan"`` drops it).
 
@@ -22,8 +24,9 @@ from numpy.typing import NDArray
 
 from wmeval import conventions
 from wmeval.errors import UserError
-from wmeval.scene import Scene
+from wmeval.scene import Deform, Scene
 from wmeval.sim.protocol import RenderState
+from wmeval.sim.render.deform import carry, make_deformer
 
 F4 = NDArray[np.float32]
 F8 = NDArray[np.float64]
@@ -63,6 +66,25 @@ def _motions(a: RenderState, b: RenderState) -> F8:
     return out
 
 
+def _bent(a: RenderState, b: RenderState) -> dict[int, Deform]:
+    """Bodies whose mesh is another at b than at a, with how it deforms."""
+    return {
+        body: deform
+        for body, deform in a.deforms
+        if not np.array_equal(a.modal[deform.modal], b.modal[deform.modal])
+    }
+
+
+def _moved_points(points: F8, body: int, deform: Deform, a: RenderState, b: RenderState) -> F8:
+    """World points (N, 3) on a deforming body's mesh at a, carried to b."""
+    pose_a, pose_b = (
+        conventions.quaternion_to_matrix(np.asarray(s.quaternion_wxyz[body])) for s in (a, b)
+    )
+    local = (points - a.position[body]) @ pose_a
+    values = (np.asarray(s.modal[deform.modal]) for s in (a, b))
+    return np.asarray(carry(make_deformer(deform), local, *values) @ pose_b.T + b.position[body])
+
+
 def _rays(state: RenderState, width: int, height: int) -> tuple[F8, F8]:
     """Camera-frame x (W,) and y (H,) at depth 1 of the pixels' centres."""
     K = conventions.intrinsics(state.fov_y, width, height)
@@ -88,7 +110,7 @@ def _carried(
     pixels = np.empty((height, width, 2))
     reached = np.empty((height, width))
 
-    def carry(matrix: F8, rows: Any, columns: Any, xs: F8, ys: F8, z: F8) -> None:
+    def project(matrix: F8, rows: Any, columns: Any, xs: F8, ys: F8, z: F8) -> None:
         """Points (x z, y z, z) through ``matrix``; x, y and z broadcast."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             inverse = 1.0 / z
@@ -101,14 +123,17 @@ def _carried(
             reached[rows, columns] = np.where(ok, p[2] * z, np.nan)
 
     # The still world first, all of it: infinite depth makes 1 / z = 0, the sky's pure rotation.
-    carry(view @ from_a, slice(None), slice(None), x[None, :], y[:, None], depth.astype(np.float64))
+    project(
+        view @ from_a, slice(None), slice(None), x[None, :], y[:, None], depth.astype(np.float64)
+    )
     motion = _motions(a, b)
     still = np.abs(motion - np.eye(4)).max(axis=(1, 2)) < TINY_MOTION
+    bent = _bent(a, b)
     present = np.zeros(65536, bool)
     present[ids] = True
     for body in np.flatnonzero(present[instance] & (instance > 0)):
         gone = not b.active[body]
-        if still[body] and not gone:
+        if still[body] and not gone and body not in bent:
             continue
         rows, columns = np.nonzero(ids == instance[body])
         if gone:
@@ -116,7 +141,18 @@ def _carried(
             reached[rows, columns] = np.nan
             continue
         z = depth[rows, columns].astype(np.float64)
-        carry(view @ motion[body] @ from_a, rows, columns, x[columns], y[rows], z)
+        if body in bent:
+            local = np.stack([x[columns] * z, y[rows] * z, z], axis=1)
+            world = local @ from_a[:3, :3].T + from_a[:3, 3]
+            moved = _moved_points(world, int(body), bent[int(body)], a, b)
+            at = moved @ view[:3, :3].T + view[:3, 3]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                far = np.where(at[:, 2] > 0, at[:, 2], np.nan)
+                pixels[rows, columns, 0] = K[0, 0] * at[:, 0] / far + K[0, 2]
+                pixels[rows, columns, 1] = K[1, 1] * at[:, 1] / far + K[1, 2]
+            reached[rows, columns] = far
+            continue
+        project(view @ motion[body] @ from_a, rows, columns, x[columns], y[rows], z)
     if sky == "nan":
         nothing = np.isinf(depth)
         pixels[nothing] = np.nan
@@ -288,6 +324,10 @@ def tracks(
     for t, b in enumerate(states):
         motion = np.concatenate([_motions(a, b), np.eye(4)[None]])
         moved = np.einsum("nij,nj->ni", motion[body, :3, :3], point) + motion[body, :3, 3]
+        for k, deform in _bent(a, b).items():
+            on = (body == k) & ~sky
+            if on.any():
+                moved[on] = _moved_points(point[on], k, deform, a, b)
         # A point of the sky stays on its ray from wherever the camera is.
         moved[sky] = np.asarray(b.T_world_camera)[:3, 3] + ray[sky]
         K = conventions.intrinsics(b.fov_y, width, height)

@@ -27,7 +27,7 @@ from wmeval.scene import (
     Texture,
     Vessel,
 )
-from wmeval.sim.protocol import RenderState
+from wmeval.sim.protocol import RenderState, deforms_of
 from wmeval.sim.render.deform import HalfFull, make_deformer
 
 F4 = NDArray[np.float32]
@@ -306,6 +306,7 @@ def start_state(scene: Scene, camera: int = 0) -> RenderState:
         np.array(scene.sun.color, np.float64) * scene.sun.strength,
         np.array([scene.sky.zenith, scene.sky.horizon, scene.sky.ground]) * scene.sky.strength,
         {m.name: np.zeros(m.size) for m in scene.modal},
+        deforms_of(scene),
     )
 
 
