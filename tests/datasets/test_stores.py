@@ -29,7 +29,7 @@ from wmeval.datasets.stored_contacts import unread
 from wmeval.datasets.validate import validate
 from wmeval.errors import UserError
 
-LAYERS = ("depth", "ids", "normals", "rgb", "glass_ids", "shadow_ids")
+LAYERS = ("depth", "ids", "normals", "rgb", "glass_ids", "shadow_ids", "shadow_masks")
 BACKENDS = ("hdf5", "zarr", "memory")
 
 

@@ -36,7 +36,9 @@ PLATE = "plate/"
 MAX_HEADER_BYTES = 64 << 20
 MAX_STATE_BYTES = 4 << 30
 MAX_FRAME_BYTES = 1 << 30
-_DTYPES = frozenset(("float64", "float32", "int64", "int32", "uint32", "uint16", "uint8", "bool"))
+_DTYPES = frozenset(
+    ("float64", "float32", "int64", "int32", "uint64", "uint32", "uint16", "uint8", "bool")
+)
 
 
 def digest(array: Array) -> str:

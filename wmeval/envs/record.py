@@ -334,6 +334,7 @@ def _metadata(
 ) -> dict[str, Any]:
     import wmeval
     from wmeval.sim.engines import engine_info
+    from wmeval.sim.render.shadows import mask_bits
 
     info = engine_info(env.engine)
     return {
@@ -357,6 +358,7 @@ def _metadata(
         ),
         "shape": env.shape() if env.world_spec.rules.chain != "none" else None,
         "wmeval": wmeval.__version__,
+        **({"shadow_bits": mask_bits(env.scene)} if "shadow_masks" in layers else {}),
     }
 
 
