@@ -145,19 +145,18 @@ class Character(Driver):
 
     def _turn(self, view: SubstepView) -> None:
         """One substep of a critically damped turn to the wanted heading."""
-        error = math.remainder(self._yaw - self._wanted, 2 * math.pi)
+        yaw, dt = self._yaw, view.dt
+        error = math.remainder(yaw - self._wanted, 2 * math.pi)
         if abs(error) < SETTLED_RAD and abs(self._rate) < SETTLED_RAD_S:
-            self._turning, self._rate = False, 0.0
-            yaw, spin = self._yaw - error, 0.0
-            self._yaw = yaw
+            ahead, self._rate, self._yaw = 0.0, 0.0, self._wanted
+            self._turning = error != 0.0
         else:
             k = self._rate + self._omega * error
-            ahead = (error + k * view.dt) * self._fade
-            # The engine turns the body by this rate, so that it gets to where the turn leads.
-            spin = (ahead - error) / view.dt
-            self._rate = (self._rate - self._omega * k * view.dt) * self._fade
-            yaw = self._yaw
+            ahead = (error + k * dt) * self._fade
+            self._rate = (self._rate - self._omega * k * dt) * self._fade
             self._yaw = math.remainder(yaw + ahead - error, 2 * math.pi)
+        # The engine turns the body by this rate, so that it gets to where the turn leads.
+        spin = (ahead - error) / dt
         position, _ = view.pose(self._body)
         linear, _ = view.velocity(self._body)
         turned = (math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2))
