@@ -24,6 +24,11 @@ DIMENSIONS = tuple(
 )
 """Evaluation dimensions that have a metric, in the table's order."""
 
+DRIVEN_FOR = frozenset(
+    [*(x.dimension for x in METRICS.values()), NEEDS_WEIGHTS["clpips"].dimension]
+)
+"""Dimensions for which a candidate is driven: of what it does, not of what its picture holds."""
+
 
 def collect(job: PairConfig, cases: Sequence[CaseRecord]) -> PairResults:
     """Sum up cases: one row per metric, subject and source.

@@ -42,7 +42,8 @@ class Truth:
         flows: exact flows of the pairs (H, W, 2) [px].
         events: of the whole reference.
         shape: its trajectory shape ("none" where there is no chain).
-        player: name of the driven body.
+        player: name of the driven body; None where nothing is driven.
+        tracked: bodies that pixels are asked for beside it.
     """
 
     scene: Scene
@@ -52,7 +53,8 @@ class Truth:
     flows: tuple[NDArray[np.float32], ...]
     events: Events
     shape: str
-    player: str
+    player: str | None
+    tracked: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> F8:
@@ -70,7 +72,9 @@ class Truth:
 
         Groups go by their role; the driven body by its name.
         """
-        out: dict[str, tuple[str, ...]] = {self.player: (self.player,)}
+        out: dict[str, tuple[str, ...]] = {}
+        if self.player is not None:
+            out[self.player] = (self.player,)
         for body in self.scene.bodies:
             moves = body.motion != "static" and body.mass > 0 and body.active
             if moves and body.name != self.player:
@@ -103,17 +107,23 @@ def measure(
     subjects = truth.subjects
     if estimate.source != "oracle":
         # Pixels are only asked for what the tracker was seeded with.
-        subjects = {s: b for s, b in subjects.items() if s == truth.player}
+        asked = {truth.player, *truth.tracked}
+        subjects = {s: b for s, b in subjects.items() if asked.issuperset(b)}
     out: list[Measurement] = []
+    if not truth.subjects:
+        reason = "nothing in this scene is driven or moved"
+        out += _absent((*_PATH_METRICS, *_MECHANICS), "scene", estimate.source, reason)
     for subject, bodies in subjects.items():
         out += _paths(truth, estimate, subject, bodies)
     quantities: list[mechanics.Quantity] = []
     everyone = tuple(b for bodies in subjects.values() for b in bodies)
-    for subject, bodies in {truth.player: (truth.player,), "all bodies": everyone}.items():
-        if subject == truth.player or len(everyone) > 1:
-            rows, found = _mechanics(truth, estimate, subject, bodies)
-            out += rows
-            quantities += found if subject == truth.player else []
+    groups = {} if truth.player is None else {truth.player: (truth.player,)}
+    if len(everyone) > 1:
+        groups["all bodies"] = everyone
+    for subject, bodies in groups.items():
+        rows, found = _mechanics(truth, estimate, subject, bodies)
+        out += rows
+        quantities += found if subject == truth.player else []
     out += _flows(truth, estimate)
     if truth.shape in causality.SHAPE_CHAINS:
         out += _chain(truth, estimate, tolerance)

@@ -22,7 +22,7 @@ from typing import Any
 
 from wmeval.errors import UserError
 from wmeval.eval import folders
-from wmeval.eval.collect import DIMENSIONS, collect
+from wmeval.eval.collect import DIMENSIONS, DRIVEN_FOR, collect
 from wmeval.eval.reference import Reference, reduces_nothing
 from wmeval.eval.results import CaseRecord, PairConfig, PairResults
 
@@ -164,7 +164,7 @@ def _check_clips(job: PairConfig, clips: Sequence[Any]) -> None:
         return
     case = case_of(job, job.scene_seeds[0])
     with case.open() as env:
-        if not set(DIMENSIONS) <= set(_ineligible(case, env, clips[0].spec)):
+        if not set(_ineligible(case, env, clips[0].spec)) >= DRIVEN_FOR:
             raise UserError(
                 f"candidate {job.candidate!r}: {len(missing)} of {len(clips)} clips are missing, "
                 f"{missing[0]} first; `wmeval cases check` names all: add them, or ask for fewer "
@@ -356,7 +356,7 @@ def _run_candidate(
                 model, made = candidate(case, generation=generation), generation
             tell(f"seed {seed}, generation {generation}: {spec.name}")
             clip = None
-            if not set(DIMENSIONS) <= set(reasons):
+            if not set(reasons) >= DRIVEN_FOR:
                 clip = drive(model, adapter, actions, context, seed=generation)
             record = reference.compare(
                 clip, generation, candidate.kind, task.fingerprints[seed, generation], spec,

@@ -152,6 +152,11 @@ def _bars(
     panels = [n for n in _PANELS if any(by for by in rows[n])]
     count = len(all_results)
     figure: Figure
+    if not panels:
+        figure, axis = plt.subplots(figsize=(6, 1.2))
+        axis.text(0.5, 0.5, "nothing was measured", ha="center", transform=axis.transAxes)
+        axis.set_axis_off()
+        return figure
     height = (0.62 + 0.27 * count) * -(-len(panels) // 3) + 0.2
     figure, axes = plt.subplots(
         -(-len(panels) // 3), min(3, len(panels)), figsize=(11, height), squeeze=False, sharey=True

@@ -48,6 +48,10 @@ DIMENSION_TITLES: Mapping[str, str] = {
     "controllability": "Controllability: how the picture moves",
     "causality": "Causality: what leads to what",
     "causal_lpips": "Perceptual, around events",
+    "consistency": "Consistency: whether the scene stays what it was",
+    "fluid": "Fluid: how the liquid moves",
+    "lighting": "Lighting: whether shadows agree",
+    "prompt_consistency": "Prompt: whether the scene is the one that was asked for",
 }
 
 

@@ -220,4 +220,27 @@ NEEDS_WEIGHTS: dict[str, Weighted] = {
         "rel_epe_raft", "Relative flow error by RAFT", "controllability", "1", "lower",
         "raft_large_C_T_SKHT_V2",
     ),
+    "depth_abs_rel": Weighted(
+        "depth_abs_rel", "Depth AbsRel", "consistency", "%", "lower",
+        "GroundingDINO, SAM 2 and a depth estimator",
+    ),
+    "pair_distance": Weighted(
+        "pair_distance", "Pairwise distance error", "consistency", "%", "lower",
+        "GroundingDINO, SAM 2 and a depth estimator",
+    ),
+    "character": Weighted(
+        "character", "Character consistency", "consistency", "%", "higher",
+        "GroundingDINO, SAM 2 and DINOv2",
+    ),
+    "liquid_flow": Weighted(
+        "liquid_flow", "Liquid velocity cosine", "fluid", "1", "higher", "SAM 2 and RAFT",
+    ),
+    "sun_disagreement": Weighted(
+        "sun_disagreement", "Multi-object sun disagreement", "lighting", "deg", "lower",
+        "GroundingDINO and SAM 2",
+    ),
+    "prompt_score": Weighted(
+        "prompt_score", "Prompt-scene consistency", "prompt_consistency", "1", "higher",
+        "a vision-language judge",
+    ),
 }  # fmt: skip
