@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from wmeval.scene import Card, Modal, Scene
 from wmeval.sim.drivers import strides
 from wmeval.sim.drivers.names import body_index
 from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
+
+F8 = NDArray[np.float64]
 
 PHASE, SPEED, MOVE, RUN, AIR, RISE, CROUCH, SINK, LEAN_Y, LEAN_X = range(10)
 """Places of the modal state's numbers."""
@@ -68,7 +71,7 @@ class Gait(Driver):
         self._bones = np.array(
             [body_index(scene, p.prefix + bone.name, "gait") for bone in man.SKELETON], np.intp
         )
-        self._centres = [tuple(c * p.stature for c in bone.centre) for bone in man.SKELETON]
+        self._centres = np.array([bone.centre for bone in man.SKELETON]) * p.stature
         self._gravity = max(math.sqrt(sum(g * g for g in scene.gravity)), 0.1)
         self._dt = view.dt
         self._at = view.pose(self._root)[0]
@@ -139,26 +142,24 @@ class Gait(Driver):
         # What the limbs do in the next millisecond is their velocity.
         h = _AHEAD_S
         later = list(modal)
-        if p.grounded is None or view.modal(p.grounded)[0] > 0.5:
+        stands = p.grounded is None or view.modal(p.grounded)[0] > 0.5
+        if stands and modal[MOVE] > 0.02:
             length = strides.stride_length(abs(modal[SPEED]), modal[RUN], p.stature)
-            later[PHASE] = modal[PHASE] + h * modal[SPEED] / length if modal[MOVE] > 0.02 else (
-                modal[PHASE]
-            )  # fmt: skip
+            later[PHASE] = modal[PHASE] + h * modal[SPEED] / length
         later[CROUCH] = modal[CROUCH] + h * modal[SINK]
         (x, y, z), (vx, vy, vz) = position, linear
         moved = (x + h * vx, y + h * vy, z + h * vz)
         then = self._limbs(later, moved, _spun(quaternion, angular[2] * h), time + h)
-        numbers: NDArray[np.float64] = np.empty((len(now), 13))
-        for row, (at, turn), (at2, turn2) in zip(numbers, now, then, strict=True):
-            row[0:3], row[3:7] = at, turn
-            row[7:10] = [(b - a) / h for a, b in zip(at, at2, strict=True)]
-            row[10:13] = _rate(turn, turn2, h)
+        numbers: F8 = np.empty((len(self._bones), 13))
+        numbers[:, 0:3], numbers[:, 3:7] = now
+        numbers[:, 7:10] = (then[0] - now[0]) / h
+        numbers[:, 10:13] = _rates(now[1], then[1], h)
         view.set_states(self._bones, numbers)
 
     def _limbs(
-        self, modal: tuple[float, ...] | list[float], position: Vec, quaternion: Quat, time: float
-    ) -> list[tuple[Vec, Quat]]:
-        """World pose of each limb's body."""
+        self, modal: Sequence[float], position: Vec, quaternion: Quat, time: float
+    ) -> tuple[F8, F8]:
+        """Places (18, 3) [m] and quaternions (18, 4) of the limbs' bodies in the world."""
         p = self._params
         state = strides.GaitState(
             phase=modal[PHASE],
@@ -175,15 +176,14 @@ class Gait(Driver):
         c, s = 1 - 2 * (i * i + k * k), -2 * (i * j - w * k)
         n = math.sqrt(c * c + s * s)
         c, s = c / n, s / n
-        heading: strides.Matrix = ((c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0))
-        x, y, z = position[0], position[1], position[2] - p.ground
-        out: list[tuple[Vec, Quat]] = []
-        for (at, frame), centre in zip(strides.pose(state, p.stature), self._centres, strict=True):
-            a, b, d = strides.apply(frame, centre)  # type: ignore[arg-type]
-            a, b, d = at[0] + a, at[1] + b, at[2] + d
-            turned = strides.quaternion(strides.product(heading, frame))
-            out.append(((x + c * a - s * b, y + s * a + c * b, z + d), turned))
-        return out
+        heading = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        pose = strides.pose(state, p.stature)
+        joints = np.array([at for at, _ in pose])
+        # Rows of a frame are where its axes point: the columns of its rotation.
+        frames = np.array([frame for _, frame in pose])
+        places = joints + np.einsum("nk,nkj->nj", self._centres, frames)
+        x, y, z = position
+        return places @ heading.T + (x, y, z - p.ground), quaternions(frames @ heading.T)
 
 
 def gait_modal(name: str) -> Modal:
@@ -202,15 +202,37 @@ def _spun(q: Quat, angle: float) -> Quat:
     return (c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w)
 
 
-def _rate(a: Quat, b: Quat, h: float) -> Vec:
-    """Angular velocity [rad/s] from one orientation to the next."""
-    aw, ax, ay, az = a
-    bw, bx, by, bz = b
-    w = aw * bw + ax * bx + ay * by + az * bz
-    sign = 2.0 / h if w >= 0 else -2.0 / h
-    # b times the conjugate of a, for a small angle.
-    return (
-        sign * (bx * aw - bw * ax - by * az + bz * ay),
-        sign * (by * aw - bw * ay - bz * ax + bx * az),
-        sign * (bz * aw - bw * az - bx * ay + by * ax),
+def quaternions(frames: F8) -> F8:
+    """Unit ``wxyz`` quaternions (N, 4) of frames (N, 3, 3) whose rows are where their axes point.
+
+    Four times the outer product of a quaternion with itself follows from the frame without
+    division; its row with the largest diagonal is the quaternion but for its length.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(frames, 0, 2)
+    outer = np.array(
+        [
+            [1 + a + e + i, f - h, g - c, b - d],
+            [f - h, 1 + a - e - i, b + d, c + g],
+            [g - c, b + d, 1 - a + e - i, f + h],
+            [b - d, c + g, f + h, 1 - a - e + i],
+        ]
     )
+    which = np.diagonal(outer).argmax(axis=1)
+    rows = outer[which, :, np.arange(len(frames))]
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def _rates(a: F8, b: F8, h: float) -> F8:
+    """Angular velocities (N, 3) [rad/s] from one set of orientations (N, 4) to the next."""
+    (aw, ax, ay, az), (bw, bx, by, bz) = a.T, b.T
+    w = aw * bw + ax * bx + ay * by + az * bz
+    # b times the conjugate of a, for small angles.
+    turn = np.stack(
+        [
+            bx * aw - bw * ax - by * az + bz * ay,
+            by * aw - bw * ay - bz * ax + bx * az,
+            bz * aw - bw * az - bx * ay + by * ax,
+        ],
+        axis=1,
+    )
+    return np.asarray(turn * np.where(w >= 0, 2.0 / h, -2.0 / h)[:, None])

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from wmeval.assets import mannequin as man
 
 Vec = tuple[float, float, float]
-Quat = tuple[float, float, float, float]
 Matrix = tuple[Vec, Vec, Vec]
 """Columns: where a frame's x, y and z axes point."""
 
@@ -439,21 +438,3 @@ def _arm(frames: dict[str, tuple[Vec, Matrix]], name: str, side: float, own: flo
         frames, f"forearm_{name}", _turned(elbow * _DEG, side * 3 * _DEG, side * twist * _DEG), s
     )
     _child(frames, f"hand_{name}", _turned(_mix(4, 8, run) * _DEG, side * 3 * _DEG, 0.0), s)
-
-
-def quaternion(m: Matrix) -> Quat:
-    """Unit ``wxyz`` quaternion of a frame."""
-    (a, b, c), (d, e, f), (g, h, i) = m
-    # Columns (a b c), (d e f), (g h i): rows are (a d g), (b e h), (c f i).
-    trace = a + e + i
-    if trace > 0:
-        k = 2 * math.sqrt(trace + 1)
-        return (k / 4, (f - h) / k, (g - c) / k, (b - d) / k)
-    if a >= e and a >= i:
-        k = 2 * math.sqrt(max(1 + a - e - i, 1e-12))
-        return ((f - h) / k, k / 4, (d + b) / k, (g + c) / k)
-    if e >= i:
-        k = 2 * math.sqrt(max(1 + e - a - i, 1e-12))
-        return ((g - c) / k, (d + b) / k, k / 4, (h + f) / k)
-    k = 2 * math.sqrt(max(1 + i - a - e, 1e-12))
-    return ((b - d) / k, (g + c) / k, (h + f) / k, k / 4)
