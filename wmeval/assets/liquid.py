@@ -117,13 +117,13 @@ class Surface:
     @cached_property
     def level(self) -> float:
         """How much [m] the surface's mean stands above the plane that halves the cavity."""
-        if self._simple or np.abs(self.slopes).max() < 1e-12:
+        if self._simple or np.abs(self.slopes).max() < 1e-6:
             return 0.0  # the wave's crest and trough are alike about the middle
         low, f_low = 0.0, self._excess(0.0)
         high = -f_low / (math.pi * self.half[0] * self.half[1])
         f_high = self._excess(high)
         for _ in range(12):
-            if abs(f_high) < 1e-9 * self.cavity.volume or f_high == f_low:
+            if abs(f_high) < 3e-8 * self.cavity.volume or f_high == f_low:
                 break
             low, high, f_low = high, high - f_high * (high - low) / (f_high - f_low), f_high
             f_high = self._excess(high)
@@ -192,15 +192,19 @@ class Surface:
         inner = ((eta * at) @ weights) * away
         way = self._fine[0]
         # The wall between the level plane and the rim leans.
-        t = height[:, None] * nodes
+        few, shares = _GAUSS_WALL
+        t = height[:, None] * few
         origin = self.centre + t[..., None] * self.up
         wall = self.cavity.exits(origin, way[:, None, :])
-        outer = 0.5 * height * ((wall * wall - (away * away)[:, None]) @ weights)
+        outer = 0.5 * height * ((wall * wall - (away * away)[:, None]) @ shares)
         return float((inner + outer).sum() * (2 * math.pi / len(x)))
 
     @cached_property
     def _fine(self) -> tuple[F8, F8, F8]:
-        turn = (np.arange(_FINE) + 0.5) * (2 * math.pi / _FINE)
+        # What the finite number of ways gets wrong grows with the wave.
+        most = float(np.abs(self.slopes).max())
+        count = next(n for limit, n in _FINE if most < limit)
+        turn = (np.arange(count) + 0.5) * (2 * math.pi / count)
         u, v = self.axes
         x, y = np.cos(turn), np.sin(turn)
         return x[:, None] * u + y[:, None] * v, x, y
@@ -253,9 +257,14 @@ class Surface:
         return np.asarray(normal / np.linalg.norm(normal, axis=-1, keepdims=True))
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-_GAUSS = (0.5 * (_NODES + 1), 0.5 * _WEIGHTS)
-_FINE = 540
+def _gauss(count: int) -> tuple[F8, F8]:
+    """Nodes and weights on 0..1."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return 0.5 * (nodes + 1), 0.5 * weights
+
+
+_GAUSS, _GAUSS_WALL = _gauss(8), _gauss(3)
+_FINE = ((0.002, 96), (0.02, 192), (math.inf, 432))
 
 
 def liquid_mesh(surface: Surface) -> MeshData:

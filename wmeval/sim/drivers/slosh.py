@@ -21,7 +21,7 @@ XI_HIGHER = 8.536316366346286
 
 MODAL = (
     Modal(name="liquid_surface", size=12, unit="1",
-          doc="up (3), then slope vectors of modes 1, 2 and higher (3 each), in the vessel's frame"),
+          doc="up (3), slope vectors of modes 1, 2 and higher (3 each), in the vessel's frame"),
     Modal(name="slosh_amplitude", size=6, unit="m",
           doc="rise at the wall of mode 1 along world x, y; mode 2 x, y; higher modes x, y"),
     Modal(name="slosh_velocity", size=6, unit="m/s", doc="rates of slosh_amplitude"),
