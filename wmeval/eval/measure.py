@@ -117,7 +117,9 @@ def measure(
         out += _paths(truth, estimate, subject, bodies)
     quantities: list[mechanics.Quantity] = []
     everyone = tuple(b for bodies in subjects.values() for b in bodies)
-    groups = {} if truth.player is None else {truth.player: (truth.player,)}
+    groups: dict[str, tuple[str, ...]] = {}
+    if truth.player is not None:
+        groups[truth.player] = (truth.player,)
     if len(everyone) > 1:
         groups["all bodies"] = everyone
     for subject, bodies in groups.items():
