@@ -88,14 +88,17 @@ class Surfaces:
                 both = getattr(looks[visual.material], "two_sided", False)
                 self.pieces.append(_Triangles.of(i, mesh, turn @ own, centre, both))
 
-    def cast(self, origins: F8, rays: F8, *, least: float = 0.0, last: bool = False) -> Hits:
-        """First (or ``last``) surface that each ray (N, 3) meets from the front.
+    def cast(
+        self, origins: F8, rays: F8, *, least: float = 0.0, last: bool = False, backs: bool = False
+    ) -> Hits:
+        """First (or ``last``) surface that each ray (N, 3) meets from the front, or from behind.
 
         Args:
             origins: (N, 3) [m].
             rays: (N, 3) directions.
             least: hits nearer than this do not count, in lengths of the ray.
             last: the farthest hit instead of the first.
+            backs: surfaces that look along the ray instead of against it.
         """
         n = len(origins)
         best = np.full(n, -np.inf if last else np.inf)
@@ -104,7 +107,7 @@ class Surfaces:
             chosen = piece.near(origins, rays)
             if not len(chosen):
                 continue
-            for rows, t, normals in piece.meet(origins[chosen], rays[chosen], last, least):
+            for rows, t, normals in piece.meet(origins[chosen], rays[chosen], backs, last, least):
                 at = chosen[rows]
                 better = t > best[at] if last else t < best[at]
                 at = at[better]
@@ -123,12 +126,14 @@ class _Ball:
     def near(self, origins: F8, rays: F8) -> I8:
         return _passing(self.centre, self.radius, origins, rays)
 
-    def meet(self, origins: F8, rays: F8, last: bool, least: float) -> Iterator[tuple[I8, F8, F8]]:
+    def meet(
+        self, origins: F8, rays: F8, backs: bool, last: bool, least: float
+    ) -> Iterator[tuple[I8, F8, F8]]:
         to = origins - self.centre
         a, b = (rays * rays).sum(1), (rays * to).sum(1)
         under = b * b - a * ((to * to).sum(1) - self.radius**2)
         root = np.sqrt(np.maximum(under, 0.0))
-        t = (-b - root) / a
+        t = (-b + root if backs else -b - root) / a
         rows = np.flatnonzero((under > 0) & (t > least))
         point = to[rows] + rays[rows] * t[rows, None]
         yield rows, t[rows], point / self.radius
@@ -156,7 +161,9 @@ class _Triangles:
     def near(self, origins: F8, rays: F8) -> I8:
         return _passing(self.centre, self.radius, origins, rays)
 
-    def meet(self, origins: F8, rays: F8, last: bool, least: float) -> Iterator[tuple[I8, F8, F8]]:
+    def meet(
+        self, origins: F8, rays: F8, backs: bool, last: bool, least: float
+    ) -> Iterator[tuple[I8, F8, F8]]:
         a = self.corner[:, 0]
         u, v = self.corner[:, 1] - a, self.corner[:, 2] - a
         facet = np.cross(u, v)
@@ -167,7 +174,7 @@ class _Triangles:
             facing = d @ facet.T
             wanted = np.abs(facing) > 1e-14
             if not self.both:
-                wanted &= facing < 0
+                wanted &= (facing > 0) if backs else (facing < 0)
             i, j = np.nonzero(wanted & self._crossed(o, d))
             to = o[i] - a[j]
             det = -facing[i, j]
