@@ -117,16 +117,30 @@ class Deform(Card):
     profile: tuple[tuple[float, float], ...] = ()
 
 
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class Mesh(Card):
     """A mesh by content hash; its convex hull collides unless ``convex`` is false (static only).
 
-    With ``deform`` the vertices follow modal state; the stored mesh gives the triangles.
+    With ``deform`` the vertices follow modal state; the stored mesh gives the triangles. Else
+    ``coarser`` may list stand-ins that pictures use from afar, coarse to fine: content hash and
+    largest departure [m].
     """
 
     kind: Literal["mesh"] = "mesh"
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Sha256
     convex: bool = True
     deform: Deform | None = None
+    coarser: tuple[tuple[Sha256, Annotated[float, Field(ge=0)]], ...] = Field(
+        default=(), max_length=3
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Mesh:
+        if self.deform is not None and self.coarser:
+            raise ValueError("a mesh that deforms has no stand-ins: leave out coarser")
+        return self
 
 
 Shape = Annotated[Sphere | Box | Cylinder | Capsule | Mesh, Field(discriminator="kind")]

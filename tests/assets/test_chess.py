@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wmeval.assets.chess import KINDS, SIZES, piece_collision, piece_mesh
+from wmeval.assets.chess import KINDS, SIZES, coarser_meshes, piece_collision, piece_mesh
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.scene import Box, Capsule, Collision, Cylinder, MeshData
@@ -141,3 +141,25 @@ def test_the_rook_has_six_battlements() -> None:
 def test_an_unknown_piece_names_the_known_ones() -> None:
     with pytest.raises(UserError, match="choose from king, queen, rook, bishop, knight, pawn"):
         piece_mesh("jester")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stand_ins_depart_no_more_than_they_say(kind: str) -> None:
+    fine = piece_mesh(kind)
+    count = len(fine.triangles)
+    sizes = []
+    for mesh, departure in coarser_meshes(kind):
+        sizes.append(len(mesh.triangles))
+        assert departure < 0.1
+        # The outline: the widest points at each height of the finer one lie within reach.
+        for height in np.linspace(0.05, 0.95, 19) * SIZES[kind].height:
+            level = np.abs(fine.vertices[:, 2] - height) < departure
+            if level.any():
+                r = np.hypot(*fine.vertices[level, :2].T).max()
+                near = np.abs(mesh.vertices[:, 2] - height) < 0.35
+                assert np.hypot(*mesh.vertices[near, :2].T).max() > r - departure - 1e-3
+        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        assert np.abs(low - fine.vertices.min(axis=0)).max() <= departure + 1e-6
+        assert np.abs(high - fine.vertices.max(axis=0)).max() <= departure + 1e-6
+    assert sizes == sorted(sizes)
+    assert sizes[-1] < count

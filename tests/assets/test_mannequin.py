@@ -111,3 +111,28 @@ def test_every_part_has_its_mesh_and_parents_come_first() -> None:
         mesh = figure.meshes[first.shape.sha256].vertices
         middle = 0.5 * (mesh.min(axis=0) + mesh.max(axis=0))
         assert np.abs(middle).max() < 0.025
+
+
+@pytest.mark.parametrize("cell", [0.01, 0.03, 0.08])
+def test_stand_ins_depart_no_more_than_they_say(cell: float) -> None:
+    mesh = part_mesh("chest")
+    coarse, departure = loft.clustered(mesh, cell)
+    assert 0 < departure <= cell * np.sqrt(3) / 2 * 2
+    assert len(coarse.triangles) < len(mesh.triangles)
+    assert closed(coarse)
+    assert volume(coarse) == pytest.approx(volume(mesh), rel=3 * departure / 0.1)
+    # Every vertex of the fine mesh has one of the coarse within reach.
+    gap = np.linalg.norm(mesh.vertices[:, None] - coarse.vertices[None], axis=2).min(axis=1)
+    assert gap.max() <= departure + 1e-6
+
+
+def test_figures_list_their_stand_ins_from_coarse_to_fine() -> None:
+    figure = mannequin.mannequin("skin", "joint")
+    for visuals in figure.visuals.values():
+        shape = visuals[0].shape
+        assert isinstance(shape, Mesh)
+        errors = [error for _, error in shape.coarser]
+        assert errors == sorted(errors, reverse=True)
+        sizes = [len(figure.meshes[key].triangles) for key, _ in shape.coarser]
+        assert sizes == sorted(sizes)
+        assert sizes[-1] <= len(figure.meshes[shape.sha256].triangles)

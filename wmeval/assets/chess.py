@@ -16,10 +16,18 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.loft import Array, column, loft, mirrored, monotone_cubic, superellipse
+from wmeval.assets.loft import (
+    Array,
+    clustered,
+    column,
+    loft,
+    mirrored,
+    monotone_cubic,
+    superellipse,
+)
 from wmeval.assets.meshes import merge, revolve
 from wmeval.errors import UserError
-from wmeval.scene import Box, Capsule, Collision, Cylinder, MeshData, Quat, Vec3
+from wmeval.scene import Box, Capsule, Collision, Cylinder, Mesh, MeshData, Quat, Vec3
 
 Point = tuple[float, float]
 Profile = list[Point]
@@ -501,6 +509,76 @@ def piece_mesh(kind: str) -> MeshData:
         raise UserError(f"no chess piece {kind!r}: choose from {', '.join(KINDS)}")
     body = revolve(_PROFILES[kind](), SEGMENTS)
     return merge([body, _HEADS[kind]()]) if kind in _HEADS else body
+
+
+# Facets around, distance [m] that a profile may be straightened by, cell of the carved heads [m].
+_COARSER = ((10, 0.024, 0.060), (18, 0.007, 0.022), (28, 0.0025, 0.009))
+
+
+def _straightened(profile: Profile, tolerance: float) -> Profile:
+    """The profile without points that lie this close to the line of their neighbours.
+
+    By the method of Ramer (1972) and Douglas & Peucker (1973).
+    """
+    points = np.array(profile)
+    keep = np.zeros(len(points), bool)
+    keep[[0, -1]] = True
+    spans = [(0, len(points) - 1)]
+    while spans:
+        start, end = spans.pop()
+        if end - start < 2:
+            continue
+        a, b = points[start], points[end]
+        way = b - a
+        length = math.hypot(*way)
+        between = points[start + 1 : end] - a
+        if length > 0:
+            along = np.clip(between @ way / length**2, 0, 1)
+            off = np.linalg.norm(between - along[:, None] * way, axis=1)
+        else:
+            off = np.linalg.norm(between, axis=1)
+        worst = int(off.argmax())
+        if off[worst] > tolerance:
+            keep[start + 1 + worst] = True
+            spans += [(start, start + 1 + worst), (start + 1 + worst, end)]
+    return [profile[k] for k in np.flatnonzero(keep)]
+
+
+@lru_cache(maxsize=16)
+def coarser_meshes(kind: str) -> tuple[tuple[MeshData, float], ...]:
+    """Stand-ins of a piece for pictures from afar, coarse to fine: mesh, departure [m].
+
+    Raises:
+        UserError: no such kind.
+    """
+    piece_mesh(kind)
+    profile = _PROFILES[kind]()
+    widest = max(r for r, _ in profile)
+    out = []
+    for segments, tolerance, cell in _COARSER:
+        body = revolve(_straightened(profile, tolerance), segments)
+        off = tolerance + widest * (1 - math.cos(math.pi / segments))
+        if kind in _HEADS:
+            head, moved = clustered(_HEADS[kind](), cell)
+            body, off = merge([body, head]), max(off, moved)
+        out.append((body, off))
+    return tuple(out)
+
+
+def piece_shape(kind: str) -> tuple[Mesh, dict[str, MeshData]]:
+    """Shape of a piece for a scene, and the meshes that it refers to by content hash.
+
+    Raises:
+        UserError: no such kind.
+    """
+    mesh = piece_mesh(kind)
+    meshes = {mesh.content_hash(): mesh}
+    coarser = []
+    for stand_in, off in coarser_meshes(kind):
+        key = stand_in.content_hash()
+        meshes[key] = stand_in
+        coarser.append((key, off))
+    return Mesh(sha256=mesh.content_hash(), coarser=tuple(coarser)), meshes
 
 
 # --- what is bumped into ------------------------------------------------------------------------

@@ -175,6 +175,47 @@ def monotone_cubic(x: Array, y: Array, at: Array) -> Array:
     return out
 
 
+def clustered(mesh: MeshData, cell: float) -> tuple[MeshData, float]:
+    """A coarser mesh: vertices in one cell of a grid become one (Rossignac & Borrel 1993).
+
+    Args:
+        mesh: what to simplify.
+        cell: edge of the grid's cells [m].
+
+    Returns:
+        The mesh, and how far [m] a vertex was moved at most.
+    """
+    v = mesh.vertices.astype(np.float64)
+    _, place = np.unique(np.floor(v / cell).astype(np.int64), axis=0, return_inverse=True)
+    place = np.asarray(place).ravel()
+    count = np.bincount(place).astype(np.float64)
+    total: Array = np.array([np.bincount(place, v[:, k]) for k in range(3)], np.float64).T
+    middle = total / count[:, None]
+    departure = float(np.linalg.norm(middle[place] - v, axis=1).max())
+    corners = place[mesh.triangles]
+    whole = (corners != np.roll(corners, 1, axis=1)).all(axis=1)
+    triangles = mesh.triangles[whole].astype(np.int64)
+    # Vertices of one cell that face another way stay apart: edges stay sharp.
+    used, again = np.unique(triangles, return_inverse=True)
+    way = mesh.normals[used].astype(np.float64)
+    axis = np.abs(way).argmax(axis=1)
+    side = np.take_along_axis(way, axis[:, None], axis=1)[:, 0] > 0
+    key = np.stack([place[used], axis * 2 + side], axis=1)
+    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    group = np.asarray(group).ravel()
+    normals: Array = np.array([np.bincount(group, way[:, k]) for k in range(3)], np.float64).T
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+    return (
+        MeshData(
+            np.ascontiguousarray(middle[place[used[first]]], np.float32),
+            np.ascontiguousarray(group[np.asarray(again).reshape(-1, 3)], np.uint32),
+            np.ascontiguousarray(normals, np.float32),
+            np.ascontiguousarray(mesh.uv[used[first]]),
+        ),
+        departure,
+    )
+
+
 def moved(mesh: MeshData, offset: Sequence[float], *, scale: float = 1.0) -> MeshData:
     """The mesh times ``scale``, then shifted by ``offset`` [m]."""
     vertices = mesh.vertices.astype(np.float64) * scale + np.asarray(offset, np.float64)

@@ -20,7 +20,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from wmeval.assets.loft import column, loft, mirrored, monotone_cubic, moved, superellipse
+from wmeval.assets.loft import (
+    clustered,
+    column,
+    loft,
+    mirrored,
+    monotone_cubic,
+    moved,
+    superellipse,
+)
 from wmeval.assets.meshes import merge
 from wmeval.scene import Mesh, MeshData, Sphere, Vec3, Visual
 
@@ -267,6 +275,19 @@ def part_mesh(bone: str, stature: float = STATURE_M) -> MeshData:
     return moved(mesh, [-c * stature for c in row.centre], scale=k)
 
 
+@lru_cache(maxsize=128)
+def _part_shape(bone: str, stature: float) -> tuple[Mesh, dict[str, MeshData]]:
+    """A bone's shape with its stand-ins for pictures from afar, and their meshes."""
+    mesh = part_mesh(bone, stature)
+    meshes = {mesh.content_hash(): mesh}
+    coarser = []
+    for cell in (0.05, 0.02, 0.01):
+        stand_in, off = clustered(mesh, cell * stature / STATURE_M)
+        meshes[stand_in.content_hash()] = stand_in
+        coarser.append((stand_in.content_hash(), off))
+    return Mesh(sha256=mesh.content_hash(), coarser=tuple(coarser)), meshes
+
+
 @dataclass(frozen=True)
 class Figure:
     """A mannequin's looks.
@@ -293,9 +314,8 @@ def mannequin(material: str, joint_material: str, *, stature: float = STATURE_M)
     meshes: dict[str, MeshData] = {}
     visuals: dict[str, tuple[Visual, ...]] = {}
     for bone in SKELETON:
-        mesh = part_mesh(bone.name, stature)
-        key = mesh.content_hash()
-        meshes[key] = mesh
+        shape, made = _part_shape(bone.name, stature)
+        meshes |= made
         balls = tuple(
             Visual(
                 shape=Sphere(radius=radius * stature),
@@ -304,7 +324,7 @@ def mannequin(material: str, joint_material: str, *, stature: float = STATURE_M)
             )
             for place, radius in bone.balls
         )
-        visuals[bone.name] = (Visual(shape=Mesh(sha256=key), material=material), *balls)
+        visuals[bone.name] = (Visual(shape=shape, material=material), *balls)
     positions = {
         name: _scaled(_plus(joint, bone.centre), stature)
         for bone in SKELETON

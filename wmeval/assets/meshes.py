@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
-from wmeval.scene import Box, Capsule, Cylinder, Mesh, MeshData, Meshes, Shape, Sphere
+from wmeval.scene import Box, Capsule, Cylinder, MeshData, Meshes, Shape, Sphere
 
 Array = NDArray[np.float64]
 
@@ -353,7 +353,8 @@ def levels(
                 mesh = _with_uv(mesh, mesh.uv * np.array(length) / uv_m)
             out.append((mesh, shape.radius * (1 - math.cos(math.pi / segments))))
         return [*out[:-1], (out[-1][0], 0.0)]
-    return [(_metric(_stored(shape, meshes), uv_m), 0.0)]
+    made = [*shape.coarser, (shape.sha256, 0.0)]
+    return [(_metric(_stored(key, meshes), uv_m), error) for key, error in made]
 
 
 def _metric(mesh: MeshData, uv_m: float | None) -> MeshData:
@@ -370,12 +371,12 @@ def _with_uv(mesh: MeshData, uv: Array | NDArray[np.float32]) -> MeshData:
     )
 
 
-def _stored(shape: Mesh, meshes: Meshes) -> MeshData:
+def _stored(key: str, meshes: Meshes) -> MeshData:
     try:
-        return meshes[shape.sha256]
+        return meshes[key]
     except KeyError:
         raise UserError(
-            f"mesh {shape.sha256[:12]}... is not among the {len(meshes)} meshes of this scene: "
+            f"mesh {key[:12]}... is not among the {len(meshes)} meshes of this scene: "
             "pass the mapping that was made with it"
         ) from None
 

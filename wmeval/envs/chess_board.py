@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.chess import KINDS, piece_collision, piece_mesh
+from wmeval.assets.chess import KINDS, piece_collision, piece_shape
 from wmeval.assets.mannequin import SKELETON, STATURE_M, mannequin
 from wmeval.envs.base import Composition, Observation, WorldEnv
 from wmeval.envs.parts import block, material, unit, yaw
@@ -18,7 +18,6 @@ from wmeval.scene import (
     Camera,
     Capsule,
     Collision,
-    Mesh,
     MeshData,
     Scene,
     Sky,
@@ -241,15 +240,14 @@ def compose(pieces: list[Placed]) -> Composition:
         )  # fmt: skip
     count: dict[str, int] = {}
     for k, (colour, kind, (x, y), turn) in enumerate(pieces):
-        mesh = piece_mesh(kind)
-        key = mesh.content_hash()
-        meshes[key] = mesh
+        shape, made = piece_shape(kind)
+        meshes |= made
         name = f"{colour}_{kind}"
         count[name] = number = count.get(name, 0) + 1
         bodies.append(
             Body(name=name if number == 1 else f"{name}_{number}", role="piece", motion="static",
                  instance=9 + len(SKELETON) + k, collision=piece_collision(kind),
-                 visuals=(Visual(shape=Mesh(sha256=key), material=colour),),
+                 visuals=(Visual(shape=shape, material=colour),),
                  friction=POLISHED, position=(x, y, 0.0), quaternion_wxyz=yaw(turn))
         )  # fmt: skip
     centre = (x0, y0, PLAYER_CENTRE)
