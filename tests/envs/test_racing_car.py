@@ -1,6 +1,9 @@
 """RacingCar: vector, cameras, plans, the edge, and labels while tiles are recycled."""
 
 import math
+import os
+import subprocess
+import sys
 from functools import lru_cache
 
 import exactness
@@ -199,6 +202,68 @@ def test_snapshots_branches_and_files_hold_it(tmp_path):
     again = read(path)
     assert again.log.state.sha256() == rollout.log.state.sha256()
     np.testing.assert_array_equal(again.log.state.modal["load"], rollout.log.state.modal["load"])
+
+
+def test_every_info_level_tells_of_the_same_states():
+    envs = [RacingCar(action_mode="flat", info_level=level) for level in ("none", "state", "full")]
+    for env in envs:
+        env.reset(seed=4)
+    for step in range(150):
+        action = np.array([0.1 * (step % 5), 1.0, float(step > 120)], np.float32)
+        vectors = [env.step(action)[0] for env in envs]
+        assert all(v.tobytes() == vectors[0].tobytes() for v in vectors)
+    assert len({env.log.state.sha256() for env in envs}) == 1
+    for env in envs:
+        env.close()
+
+
+_RECORD = """
+from wmeval.envs.policies import RandomPolicy
+from wmeval.envs.racing_car import RacingCar
+from wmeval.envs.record import record
+policy = RandomPolicy(scale=2.0, correlation=1.0, stop_after=150)
+print(record(RacingCar(), policy=policy, seed=2).sha256())
+"""
+
+
+def test_two_processes_record_the_same_bits():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", _RECORD], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(outputs) == 1
+    assert len(outputs.pop()) == 64
+
+
+def test_a_world_with_half_the_friction_brakes_twice_as_long():
+    """The perturbation scales each body's share of a pair: the wheels' and the road's."""
+    ways = []
+    for perturb in (None, "friction=0.5"):
+        env = driven(120, (0.0, 0.5, 0.0), perturb=perturb)
+        start = env.vector[2], env.vector[8]
+        for _ in range(300):
+            env.step(np.array(BRAKE, np.float32))
+        ways.append((env.vector[2] - start[0]) / start[1] ** 2)
+        env.close()
+    assert ways[1] == pytest.approx(2 * ways[0], rel=0.05)
+
+
+def test_hybrid_and_flat_actions_are_the_same():
+    hybrid, flat = RacingCar(), RacingCar(action_mode="flat")
+    hybrid.reset(seed=1)
+    flat.reset(seed=1)
+    for step in range(90):
+        on = int(step > 60)
+        parts = {"continuous": np.array([0.2, 0.9], np.float32), "discrete": np.array([on])}
+        a = hybrid.step(parts)[0]
+        b = flat.step(np.array([0.2, 0.9, on], np.float32))[0]
+        np.testing.assert_array_equal(a, b)
+    assert a[12] == 1
+    hybrid.close()
+    flat.close()
 
 
 # --- pictures -----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ AXLE = 1.30
 """The axles' distance from the centre of mass [m]."""
 HALF_TRACK = 0.80
 WHEEL_RADIUS, WHEEL_WIDTH = 0.34, 0.27
-LENGTH, WIDTH, HEIGHT = 4.40, 1.92, 1.20
+LENGTH, WIDTH, HEIGHT = 4.50, 1.92, 1.20
 REAR, FRONT = -2.14, 2.26
 ARCH = 0.395
 """Radius of the wheel arches [m]."""

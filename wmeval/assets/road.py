@@ -155,25 +155,24 @@ class Poplar:
 
 @lru_cache(maxsize=16)
 def poplar(variant: int) -> Poplar:
-    """One of the slender trees, 11 to 13.5 m tall: a crown of five lobes about the trunk."""
+    """One of the slender trees, 11 to 13.5 m tall: a crown of four lobes about the trunk."""
     rng = np.random.Generator(np.random.PCG64(4_200 + variant))
     height = float(rng.uniform(11.0, 13.5))
     trunk = tube(
         [(0, 0, -0.2), (0, 0, 1.0), (0.05, 0.02, 0.55 * height), (0, 0, 0.85 * height)],
-        [0.30, 0.21, 0.14, 0.04], sides=7, metres=1.4,
+        [0.30, 0.21, 0.14, 0.04], sides=6, metres=1.4,
     )  # fmt: skip
     foot = 1.55
     rise = height - foot
     lobes = []
     for share, reach, aside in (
-        (0.20, 0.92, 0.22), (0.36, 1.08, 0.30), (0.53, 1.04, 0.30), (0.70, 0.84, 0.22),
-        (0.86, 0.55, 0.05),
+        (0.22, 0.98, 0.20), (0.42, 1.10, 0.26), (0.63, 0.95, 0.24), (0.84, 0.62, 0.05),
     ):  # fmt: skip
         angle = rng.uniform(0, 2 * math.pi)
         wide = 1.45 * reach * rng.uniform(0.92, 1.08)
-        tall = 0.20 * rise * (1.0 if share < 0.8 else 0.75)
+        tall = 0.23 * rise * (1.0 if share < 0.8 else 0.72)
         lobe = leaf_cluster(
-            int(rng.integers(1 << 30)), (wide, wide, tall), sprays=84, spray=0.62, droop=-0.9,
+            int(rng.integers(1 << 30)), (wide, wide, tall), sprays=46, spray=0.74, droop=-1.0,
             metres=2.2,
         )  # fmt: skip
         centre = (aside * math.cos(angle), aside * math.sin(angle), foot + share * rise)

@@ -38,7 +38,7 @@ BEGIN_M = -10.0
 """Where road and ground begin, behind the car."""
 FAR_M = 20_000.0
 """How far road and ground go on: ten minutes at top speed."""
-TILE_M, BEHIND, SLOTS = 40.0, 5, 20
+TILE_M, BEHIND, SLOTS = 40.0, 5, 19
 TREES_A_SIDE = 3
 TREE_KINDS = 4
 MEADOW_HALF_M = 320.0
@@ -58,7 +58,9 @@ class RacingCar(WorldEnv):
     is only open sky. A yellow sports car with two black racing stripes stands on it: rear drive,
     front steering, four brakes, on raycast wheels with sprung struts and slipping tyres (paper,
     Appendix "Unity Scenes", RacingCar). Tiles of the road are recycled ahead and behind; the
-    physics below them is one piece, 20 km long.
+    physics below them is one piece, 20 km long. The wheels' contacts are rays, no engine contacts:
+    their loads, slips, spins and springs are modal state in every log, with the steering angle and
+    the inputs in force.
 
     ## Action space
 
@@ -234,7 +236,7 @@ def compose(seed: int) -> Composition:
         materials=_MATERIALS,
         cameras=_CAMERAS,
         sun=Sun(direction=unit((0.42, 0.5, -0.75)), strength=3.0),
-        sky=Sky(zenith=(0.14, 0.32, 0.72), horizon=(0.60, 0.73, 0.88), ground=(0.40, 0.54, 0.76),
+        sky=Sky(zenith=(0.14, 0.32, 0.72), horizon=(0.60, 0.73, 0.88), ground=(0.50, 0.68, 0.94),
                 clouds=0.4),
         modal=modal_state(),
     )  # fmt: skip
