@@ -241,7 +241,7 @@ def test_what_is_wrong_for_every_episode_is_said_once(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"policy": "clever"}, "unknown policy 'clever': choose from random, plan, replay"),
+        ({"policy": "clever"}, "unknown policy 'clever': choose from random, explorer, plan, replay"),
         ({"policy": "plan", "plan": "upwards"}, "no plan 'upwards'"),
         ({"policy": "random", "plan": "forward"}, "takes no plan"),
         ({"policy": "replay"}, "needs source"),

@@ -229,7 +229,7 @@ def stone(seed: int, radii: Vec, *, level: int = 3, cuts: int = 7, metres: float
 
     Args:
         seed: of its shape.
-        radii: along x, y, z [m]; the stone stays within 1.12 of them.
+        radii: along x, y, z [m]; the stone stays within 1.15 of them.
         level: of the icosphere.
         cuts: broken faces.
         metres: of surface per period of texture.

@@ -17,16 +17,19 @@ from wmeval.sim.protocol import Driver, SubstepView
 F8 = NDArray[np.float64]
 GRAVITY = 9.81
 MOST_BANK = 0.9
+CAUTION = 4.5
+"""From this far [m] off an obstacle birds steer away from it."""
 
 
 class Boids(Driver):
     """A flock after Reynolds, "Flocks, Herds, and Schools" (SIGGRAPH 1987).
 
-    Every ``tick`` each bird steers by the sum of separation (from those nearer than
-    ``separation``), alignment and cohesion (with those nearer than ``sight``), away from obstacle
-    spheres, and back towards the middle where it leaves the bounds; the steering is bounded, and so
-    is the speed. Between ticks birds fly straight, so that a state at any time follows from the
-    tick before. Wings, data bodies like the birds, flap by a sine of time; a turning bird banks.
+    Every ``tick`` each bird steers away from obstacle spheres first; what is left of its greatest
+    acceleration goes to the sum of separation (from those nearer than ``separation``), alignment
+    and cohesion (with those nearer than ``sight``) and the way back where it leaves the bounds. Its
+    speed is bounded, too. Between ticks birds fly straight, so that a state at any time follows
+    from the tick before. Wings, data bodies like the birds, flap by a sine of time; a turning bird
+    banks.
 
     The flock's state is made by ticks alone: looking at it changes nothing.
     """
@@ -59,7 +62,7 @@ class Boids(Driver):
         tick: float = Field(default=1 / 30, gt=0)
         sight: float = Field(default=5.0, gt=0)
         separation: float = Field(default=1.4, gt=0)
-        weights: tuple[float, float, float, float, float] = (3.0, 1.0, 0.45, 6.0, 2.5)
+        weights: tuple[float, float, float, float, float] = (3.0, 1.0, 0.45, 18.0, 2.5)
         slowest: float = Field(default=4.0, gt=0)
         fastest: float = Field(default=8.0, gt=0)
         steering: float = Field(default=9.0, gt=0)
@@ -79,7 +82,7 @@ class Boids(Driver):
         self._params = params
 
     def reset(self, scene: Scene, view: SubstepView) -> None:
-        """Begin at state 0: a loose flock in the middle of the bounds.
+        """Begin at state 0: a loose flock in the middle of the bounds, outside of obstacles.
 
         Raises:
             UserError: a tick shorter than the substep.
@@ -104,6 +107,11 @@ class Boids(Driver):
         self._pace = 2 * math.pi * p.flap_hz * rng.uniform(0.9, 1.1, n)
         spheres = np.array(p.obstacles, np.float64).reshape(-1, 4)
         self._spheres, self._radii = spheres[:, :3], spheres[:, 3]
+        for middle, radius in zip(self._spheres, self._radii, strict=True):
+            out = self._place - middle
+            away = np.linalg.norm(out, axis=1, keepdims=True)
+            outside = middle + out / np.maximum(away, 1e-6) * (radius + 1.0)
+            self._place = np.where(away < radius + 1.0, outside, self._place)
         self._steer()
         self.show(view)
 
@@ -135,17 +143,20 @@ class Boids(Driver):
         avoid = np.zeros_like(place)
         if len(self._radii):
             out = place[:, None] - self._spheres[None]
-            away = np.sqrt((out * out).sum(axis=2))
-            gap = away - self._radii
-            push = np.where(gap < 2.5, (2.5 - gap) / (2.5 * np.maximum(away, 1e-6)), 0.0)
-            avoid = (out * push[:, :, None]).sum(axis=1)
+            away = np.maximum(np.sqrt((out * out).sum(axis=2)), 1e-6)
+            nearness = np.clip((self._radii + CAUTION - away) / CAUTION, 0.0, 1.0)
+            # Only what one flies towards is in the way.
+            inward = (out * velocity[:, None]).sum(axis=2) < 0
+            push = np.where(inward, nearness, 0.25 * nearness) / away
+            avoid = p.weights[3] * (out * push[:, :, None]).sum(axis=1)
         beyond = (place - self._centre) / self._half
         # From seven tenths of the way out on.
         back = -np.sign(beyond) * np.maximum(np.abs(beyond) - 0.7, 0.0) * 10.0
         w = p.weights
-        total = w[0] * separate + w[1] * align + w[2] * gather + w[3] * avoid + w[4] * back
-        size = np.sqrt((total * total).sum(axis=1, keepdims=True))
-        self._pull = total * np.minimum(1.0, p.steering / np.maximum(size, 1e-9))
+        wish = w[0] * separate + w[1] * align + w[2] * gather + w[4] * back
+        # Reynolds' priorities: what avoidance leaves of the acceleration goes to the rest.
+        avoid, used = _limited(avoid, p.steering)
+        self._pull = avoid + _limited(wish, p.steering - used)[0]
 
     def show(self, view: SubstepView) -> None:
         """Birds and wings as they are now."""
@@ -179,6 +190,13 @@ class Boids(Driver):
                 out[rows, 7:10] = velocity
                 out[rows, 10:13] = (side * rate)[:, None] * ahead
         view.set_states(self._bodies, out)
+
+
+def _limited(vector: F8, most: float | F8) -> tuple[F8, F8]:
+    """Vectors (N, 3) shortened to at most ``most`` (N, 1), and their lengths (N, 1)."""
+    size = np.sqrt((vector * vector).sum(axis=1, keepdims=True))
+    shorter = np.minimum(size, most)
+    return vector * (shorter / np.maximum(size, 1e-9)), shorter
 
 
 def _about(axis: int, angle: F8) -> F8:

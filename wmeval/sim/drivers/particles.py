@@ -81,9 +81,10 @@ class Particles(Driver):
         p = self._params
         self._bodies = np.array([body_index(scene, n, "particles") for n in p.bodies], np.intp)
         self._slots = np.arange(len(self._bodies)).astype(np.uint64)
-        fixed = scattered(p.seed, self._slots, self._slots * np.uint64(0), 0)
+        fixed = scattered(p.seed, self._slots, self._slots * np.uint64(0), 1)[0]
         # Evenly staggered, not quite regularly.
         self._phase = p.period * (np.arange(len(fixed)) + 0.8 * fixed) / len(fixed)
+        self._lives = b""
         self._gravity = np.array(scene.gravity if p.motion == "jet" else (0.0, 0.0, 0.0))
         self.show(view)
 
@@ -100,33 +101,40 @@ class Particles(Driver):
         turn = (time + self._phase) / p.period
         cycle = np.floor(turn)
         age = (turn - cycle) * p.period
-        life = cycle.astype(np.uint64)
-
-        def draw(channel: int) -> F8:
-            return scattered(p.seed, self._slots, life, channel)
-
-        low, high = np.array(p.low), np.array(p.high)
-        start = low + (high - low) * np.stack([draw(1), draw(2), draw(3)], axis=1)
-        scatter = 2 * np.stack([draw(4), draw(5), draw(6)], axis=1) - 1
-        speed = np.array(p.velocity) + np.array(p.spread) * scatter
+        if cycle.tobytes() != self._lives:
+            # Drawn once for as long as everybody lives the same life.
+            self._lives = cycle.tobytes()
+            self._draw(cycle.astype(np.uint64))
         a = age[:, None]
-        if p.motion == "drift":
-            speed = np.zeros_like(speed)
-        place = start + speed * a + 0.5 * self._gravity * a * a
-        velocity = speed + self._gravity * a
+        place = self._start + self._speed * a + (0.5 * self._gravity) * (a * a)
+        velocity = self._speed + self._gravity * a
         if p.swing > 0:
             # Begins without a jump: the swing is measured from its value at birth.
-            w = 2 * math.pi * p.rate * (0.7 + 0.6 * np.stack([draw(7), draw(8), draw(9)], axis=1))
-            first = 2 * math.pi * np.stack([draw(10), draw(11), draw(12)], axis=1)
-            size = p.swing * np.array([1.0, 1.0, 1.0 if p.motion == "drift" else 0.25])
-            place = place + size * (np.sin(w * a + first) - np.sin(first))
-            velocity = velocity + size * w * np.cos(w * a + first)
-        axis = 2 * np.stack([draw(13), draw(14), draw(15)], axis=1) - 1
-        axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
-        spin = p.spin * (0.4 + 0.6 * draw(16))[:, None] * axis
-        quaternion, _ = exponential(spin * (a + 1.0), spin)
+            swung = self._omega * a + self._first
+            place += self._size * (np.sin(swung) - np.sin(self._first))
+            velocity += self._size * self._omega * np.cos(swung)
         alive = age < p.life
         if p.motion != "drift":
             alive &= place[:, 2] > p.floor
-        numbers = np.concatenate([place, quaternion, velocity, spin], axis=1)
+        quaternion, _ = exponential(self._spin * (a + 1.0), self._spin)
+        numbers = np.concatenate([place, quaternion, velocity, self._spin], axis=1)
         return numbers, np.asarray(alive)
+
+    def _draw(self, life: NDArray[np.uint64]) -> None:
+        """What is drawn for the present life of each slot: a function of the two alone."""
+        p = self._params
+        draws = scattered(p.seed, self._slots, life, 16)
+
+        def three(k: int) -> F8:
+            return draws[k : k + 3].T
+
+        low, high = np.array(p.low), np.array(p.high)
+        self._start = low + (high - low) * three(0)
+        speed = np.array(p.velocity) + np.array(p.spread) * (2 * three(3) - 1)
+        self._speed = speed if p.motion != "drift" else np.zeros_like(speed)
+        self._omega = 2 * math.pi * p.rate * (0.7 + 0.6 * three(6))
+        self._first = 2 * math.pi * three(9)
+        self._size = p.swing * np.array([1.0, 1.0, 1.0 if p.motion == "drift" else 0.25])
+        axis = 2 * three(12) - 1
+        axis = axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
+        self._spin = p.spin * (0.4 + 0.6 * draws[15])[:, None] * axis

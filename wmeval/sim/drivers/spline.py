@@ -22,7 +22,7 @@ _NODES, _WEIGHTS = (
     for a in np.polynomial.legendre.leggauss(5)  # type: ignore[no-untyped-call]
 )
 _NODES = _NODES + 0.5
-PIECES = 24
+PIECES = 64
 """Pieces of a segment in the table of arc lengths."""
 
 

@@ -9,6 +9,15 @@ F8 = NDArray[np.float64]
 U8 = NDArray[np.uint64]
 
 
+def crossed(a: F8, b: F8) -> F8:
+    """Cross products (N, 3); several times as fast as numpy's."""
+    out = np.empty_like(a)
+    out[:, 0] = a[:, 1] * b[:, 2] - a[:, 2] * b[:, 1]
+    out[:, 1] = a[:, 2] * b[:, 0] - a[:, 0] * b[:, 2]
+    out[:, 2] = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+    return out
+
+
 def exponential(vector: F8, rate: F8) -> tuple[F8, F8]:
     """Rotations by rotation vectors, and how fast they turn.
 
@@ -20,16 +29,16 @@ def exponential(vector: F8, rate: F8) -> tuple[F8, F8]:
         Quaternions (N, 4), ``wxyz``, and angular velocities (N, 3) [rad/s] in the world frame: the
         left Jacobian of SO(3) applied to the rate (Chirikjian, Stochastic Models 2, 2011, 10.86).
     """
-    angle = np.linalg.norm(vector, axis=1)
-    square = angle * angle
+    square = (vector * vector).sum(axis=1)
+    angle = np.sqrt(square)
     small = angle < 1e-4
     safe = np.where(small, 1.0, angle)
     half = np.where(small, 0.5 - square / 48, np.sin(safe / 2) / safe)
     first = np.where(small, 0.5 - square / 24, (1 - np.cos(safe)) / safe**2)
     second = np.where(small, 1 / 6 - square / 120, (safe - np.sin(safe)) / safe**3)
     quaternion = np.concatenate([np.cos(angle / 2)[:, None], half[:, None] * vector], axis=1)
-    once = np.cross(vector, rate)
-    velocity = rate + first[:, None] * once + second[:, None] * np.cross(vector, once)
+    once = crossed(vector, rate)
+    velocity = rate + first[:, None] * once + second[:, None] * crossed(vector, once)
     return quaternion, np.asarray(velocity)
 
 
@@ -51,19 +60,28 @@ def multiplied(a: F8, b: F8) -> F8:
 def turned(quaternion: F8, vector: F8) -> F8:
     """Vectors (N, 3) turned by unit quaternions (N, 4)."""
     axis = quaternion[:, 1:]
-    once = np.cross(axis, vector)
-    return np.asarray(vector + 2 * (quaternion[:, :1] * once + np.cross(axis, once)))
+    once = crossed(axis, vector)
+    return np.asarray(vector + 2 * (quaternion[:, :1] * once + crossed(axis, once)))
 
 
-def scattered(seed: int, a: U8, b: U8, channel: int) -> F8:
-    """Uniform numbers in [0, 1) for pairs of counters: the same pair gives the same number.
+def scattered(seed: int, a: U8, b: U8, channels: int) -> F8:
+    """Uniform numbers in [0, 1) for pairs of counters: the same pair gives the same numbers.
 
-    The finaliser of SplitMix64 (Steele, Lea & Flood 2014) over a mix of the four keys.
+    The finaliser of SplitMix64 (Steele, Lea & Flood 2014), twice over a mix of the keys.
+
+    Args:
+        seed: of all.
+        a: (N,) first counters.
+        b: (N,) second counters.
+        channels: how many numbers for each pair.
+
+    Returns:
+        (channels, N).
     """
     with np.errstate(over="ignore"):
-        x = np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
-        x = x + np.uint64(channel) * np.uint64(0xD1B54A32D192ED03)
-        z = a * np.uint64(0xBF58476D1CE4E5B9) + b * np.uint64(0x94D049BB133111EB) + x
+        rows = np.arange(channels, dtype=np.uint64)[:, None] * np.uint64(0xD1B54A32D192ED03)
+        key = np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
+        z = a * np.uint64(0xBF58476D1CE4E5B9) + b * np.uint64(0x94D049BB133111EB) + (rows + key)
         for _ in range(2):
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
