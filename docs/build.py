@@ -142,7 +142,59 @@ def flat(value: Any, prefix: str = "") -> Any:
         yield prefix, value
 
 
+def gallery() -> str:
+    """Every scene with its layers, drawn now."""
+    import cv2
+
+    from docs.pictures import pictures_of, shoot, shot_of
+    from wmeval.envs import ENVIRONMENTS, short_name
+    from wmeval.tables import DIMENSIONS
+
+    (OUT / "gallery").mkdir(exist_ok=True)
+    parts = [
+        "# Gallery\n",
+        "Drawn from the scenes themselves when this page was built, by the renderer that rollouts "
+        "use. The [environments](environments.md) page says what each scene is made of.\n",
+        table(
+            ("scene", "actions", "observation", *DIMENSIONS.values()),
+            [
+                (
+                    f"[{short_name(row.id)}](#{short_name(row.id).lower()})",
+                    row.actions_text,
+                    row.observation_text,
+                    *("●" if d in row.dimensions else "" for d in DIMENSIONS),
+                )
+                for row in ENVIRONMENTS.values()
+            ],
+        ),
+    ]
+    for row in ENVIRONMENTS.values():
+        name, shot = short_name(row.id), shot_of(row.id)
+        parts.append(f"## {name}\n\n{row.summary[:1].upper()}{row.summary[1:]}.\n")
+        parts.append(
+            f"Actions: {row.actions_text}"
+            + (f" (`{'`, `'.join(row.channels)}`)" if row.channels else "")
+            + f". Observation: {row.observation_text}. Dimensions: "
+            + ", ".join(d.replace("_", " ") for d in row.dimensions)
+            + f". Shown: plan `{shot.plan}` at {shot.time} s.\n"
+        )
+        pictures = pictures_of(shoot(shot))
+        for layer, picture in pictures.items():
+            file = OUT / "gallery" / f"{name}-{layer}.jpg"
+            small = picture if layer == "rgb" else cv2.resize(
+                picture, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA
+            )  # fmt: skip
+            cv2.imwrite(str(file), small[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 90])
+            width = 640 if layer == "rgb" else 210
+            what = f"{name}: {layer.replace('_', ' ')}"
+            parts.append(f'![{what}](gallery/{file.name} "{what}"){{ width="{width}" }}')
+        below = ", ".join(layer.replace("_", " ") for layer in pictures if layer != "rgb")
+        parts.append(f"\nBelow the picture, in order: {below}.\n")
+    return "\n".join(parts)
+
+
 PAGES = {
+    "gallery": gallery,
     "environments": environments,
     "plans": plans,
     "records": records,
