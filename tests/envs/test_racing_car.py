@@ -1,5 +1,6 @@
 """RacingCar: vector, cameras, plans, the edge, and labels while tiles are recycled."""
 
+import dataclasses
 import math
 import os
 import subprocess
@@ -20,6 +21,7 @@ from wmeval.envs.racing_car import BEGIN_M, MASS, TOP_SPEED_MPS, RacingCar
 from wmeval.envs.record import record
 from wmeval.sim.protocol import render_state
 from wmeval.sim.render import labels
+from wmeval.sim.render.raster import RasterRenderer
 
 SWAP = [0, 2, 1]
 """World (x right, y forward, z up) to Unity (x right, y up, z forward)."""
@@ -328,6 +330,32 @@ def test_flow_while_tiles_are_recycled(view, turn):
             np.testing.assert_array_equal(flow[rest], still[rest])
         before = state, layers
     assert recycled >= 4 * 2 * 8
+    env.close()
+
+
+@pytest.mark.gl
+def test_tiles_appear_where_nobody_sees_it():
+    """A new tile stands so far off in the haze that hardly a pixel changes."""
+    env = RacingCar(action_mode="flat", max_steps=2000)
+    env.reset(seed=3)
+    before = None
+    for _ in range(1200):
+        env.step(np.array(FULL, np.float32))
+        state = render_state(env.log, -1, env.scene, 0) if len(env.actions) > 700 else None
+        if state is not None and before is not None and (state.active & ~before).any():
+            break
+        before = None if state is None else state.active
+    new = state.active & ~before
+    assert new.sum() == 8
+    pictures = []
+    for active in (state.active, before & state.active):
+        renderer = RasterRenderer(env.scene, env.meshes)
+        shown = dataclasses.replace(state, active=active)
+        pictures.append(renderer.draw(shown, 640, 352, ("rgb",))["rgb"].astype(int))
+        renderer.close()
+    off = np.abs(pictures[0] - pictures[1]).max(axis=2)
+    assert (off > 8).sum() < 20
+    assert off.max() < 40
     env.close()
 
 

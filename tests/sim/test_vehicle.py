@@ -243,6 +243,18 @@ def test_turning_radius_is_the_bicycles_at_low_speed(steering):
     assert np.ptp(radius) < 0.06 * abs(expected)
 
 
+@pytest.mark.parametrize("v", [10.0, 20.0, 30.0])
+def test_yaw_gain_is_the_linear_single_track_models(v):
+    """delta = L/R + (W_f/C_f - W_r/C_r) v^2/(g R), with C = B C W: the car understeers a little."""
+    steering = 0.01
+    drive = Drive(field_world(velocity=(0.0, v, 0.0)), (3.0, (steering, 0.0, 0.0)))
+    rows = drive.time > 2.0
+    speed = drive.speed[rows].mean()
+    under = 1 / (9.0 * 1.9) - 1 / (11.0 * 1.9)
+    curvature = math.radians(30 * steering) / (WHEELBASE + under * speed**2 / G)
+    assert -drive.turning[rows, 2].mean() == pytest.approx(curvature * speed, rel=0.005)
+
+
 def test_grip_limits_the_turn():
     """At speed the car understeers: less than mu g sideways, and wider than it is steered."""
     drive = Drive(field_world(velocity=(0.0, 25.0, 0.0)), (3.0, (0.35, 0.15, 0.0)))
