@@ -84,8 +84,7 @@ def _things() -> list[tuple[str, str, Parts, Vec3, float]]:
         ("tree_1", "garden", terrace.tree("plum", 8), (13.0, -4.6, low), 0.0),
         ("tree_2", "garden", terrace.tree("maple", 9), (-14.0, 9.0, low), 40.0),
         ("tree_3", "garden", terrace.tree("birch", 4), (-13.0, -9.0, low), 0.0),
-        ("wood_0", "garden", _wood(92.0, 12), (0.0, 0.0, low), 0.0),
-        ("wood_1", "garden", _wood(97.0, 21), (0.0, 0.0, low), 0.0),
+        ("wood", "garden", _wood(92.0, 12), (0.0, 0.0, low), 0.0),
         ("hills", "garden", (Part(garden.hills(120.0, 9.0, 5), "hills"),), (0.0, 0.0, low), 0.0),
     ]  # fmt: skip
     return things
@@ -93,7 +92,7 @@ def _things() -> list[tuple[str, str, Parts, Vec3, float]]:
 
 def _wood(radius: float, seed: int) -> Parts:
     """A ring of distant trees."""
-    return tuple(Part(sector, "far_trees") for sector in garden.tree_line(radius, seed, 3.0))
+    return tuple(Part(sector, "far_trees") for sector in garden.tree_line(radius, seed, 3.4))
 
 
 def _deck() -> Parts:
@@ -119,11 +118,31 @@ def _centred(part: Part) -> tuple[MeshData, Vec3]:
     return mesh, (x, y, z)
 
 
+def _collision(
+    parts: Parts, visuals: list[Visual], meshes: dict[str, MeshData]
+) -> tuple[Collision, ...]:
+    """The look itself, as the one mesh that engines ask for."""
+    if len(parts) == 1:
+        shape = visuals[0].shape
+        assert isinstance(shape, Mesh)
+        at = visuals[0].position
+        return (Collision(shape=Mesh(sha256=shape.sha256, convex=False), position=at),)
+    whole = merge([part.mesh for part in parts])
+    # Physics asks for places only.
+    whole = MeshData(
+        whole.vertices, whole.triangles, np.zeros_like(whole.normals), np.zeros_like(whole.uv)
+    )
+    key = whole.content_hash()
+    meshes.setdefault(key, whole)
+    return (Collision(shape=Mesh(sha256=key, convex=False)),)
+
+
 @lru_cache(maxsize=1)
 def terrace_bodies() -> tuple[tuple[Body, ...], Meshes]:
     """All bodies, static, each with its own instance, and the meshes that they are made of.
 
-    Collision geometry is the look itself, triangle by triangle, so that ray casts are exact.
+    Collision geometry is the look itself, triangle by triangle, so that ray casts are exact; the
+    distant trees have none.
     """
     low = DECK_ABOVE_LAWN_M
     bodies = [
@@ -144,16 +163,12 @@ def terrace_bodies() -> tuple[tuple[Body, ...], Meshes]:
                     position=at,
                 )
             )
-        # Engines want one mesh: all parts as they are.
-        whole = merge([part.mesh for part in parts])
-        key = whole.content_hash()
-        meshes.setdefault(key, whole)
+        collision = _collision(parts, visuals, meshes) if name != "wood" else ()
         w, x, y, z = axis_angle_quaternion((0.0, 0.0, 1.0), math.radians(turn)).tolist()
         bodies.append(
             Body(
                 name=name, role=role, motion="static", instance=number, visuals=tuple(visuals),
-                collision=(Collision(shape=Mesh(sha256=key, convex=False)),),
-                position=position, quaternion_wxyz=(w, x, y, z),
+                collision=collision, position=position, quaternion_wxyz=(w, x, y, z),
             )
         )  # fmt: skip
     return tuple(bodies), meshes
