@@ -129,7 +129,12 @@ def speed() -> str:
     for name, figures in results.items():
         module = importlib.import_module(f"benchmarks.{name}")
         parts.append(f"## {name}\n\n{inspect.cleandoc(module.__doc__ or '')}\n")
-        parts.append(table(("figure", "value"), list(flat(figures))))
+        columns = getattr(module, "COLUMNS", None)
+        if columns is None:
+            parts.append(table(("figure", "value"), list(flat(figures))))
+        else:
+            rows = [(key, *(row[c] for c in columns)) for key, row in figures.items()]
+            parts.append(table(("scene", *columns.values()), rows))
     return "\n".join(parts)
 
 

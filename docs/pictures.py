@@ -46,7 +46,9 @@ SHOTS = {
         Shot("WMEval/BilliardGame-v0", "break", "0.9"),
         Shot("WMEval/ChessBoard-v0", "circle", "1.5"),
         Shot("WMEval/LiquidContainer-v0", "impulse_decay", "0.6"),
-        Shot("WMEval/MirrorRollingBall-v0", "collision", "0.8", ((-1, -4.6, 1.7), (0.3, 1, 0.5), 50)),
+        Shot(
+            "WMEval/MirrorRollingBall-v0", "collision", "0.8", ((-1, -4.6, 1.7), (0.3, 1, 0.5), 50)
+        ),
         Shot("WMEval/RacingCar-v0", "accelerate", "4"),
         Shot("WMEval/SunRisesAndSets-v0", "day", "0.4"),
         Shot("WMEval/WanderingGarden-v0", "walk_path", "0.5"),
