@@ -4,7 +4,8 @@ import math
 
 from wmeval.sim.engines.carom_collisions import PairFriction
 from wmeval.sim.engines.carom_motion import BallState, Cloth
-from wmeval.sim.engines.carom_table import Cushion, Table, TableSpec
+from wmeval.sim.engines.carom_spec import Cushion, TableSpec
+from wmeval.sim.engines.carom_table import Table
 
 R, M, G = 0.03075, 0.21, 9.81
 SLIDE, ROLL = 0.2, 0.008

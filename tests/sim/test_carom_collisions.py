@@ -18,7 +18,7 @@ from wmeval.sim.engines.carom_collisions import (
     resolve_hits,
 )
 from wmeval.sim.engines.carom_motion import BallState
-from wmeval.sim.engines.carom_table import ball_mechanics
+from wmeval.sim.engines.carom_spec import ball_mechanics
 
 SPEED = st.floats(-6, 6)
 SPIN = st.floats(-200, 200)

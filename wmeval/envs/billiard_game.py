@@ -31,7 +31,7 @@ from wmeval.sim.drivers import make_driver
 from wmeval.sim.drivers.cue import MODAL, places_are_free
 from wmeval.sim.engines.carom import CaromEngine
 from wmeval.sim.engines.carom_motion import BallState
-from wmeval.sim.engines.carom_table import BallMechanics, ball_mechanics
+from wmeval.sim.engines.carom_spec import BallMechanics, ball_mechanics
 from wmeval.sim.protocol import DriverSpec, EventRules, StateView
 
 MAX_FORCE_N = 1300.0
@@ -146,6 +146,7 @@ class BilliardGame(WorldEnv):
     OPTIONS = {"balls": "places of white, yellow and red ball, [[x, z], [x, z], [x, z]] in m"}  # noqa: RUF012
     REWARDS = {"carom": "1 when the cue ball has touched both other balls in one shot"}  # noqa: RUF012
     one_shot_channels = ("execute",)
+    tracked_roles = ("player", "ball")
     _MEMORY = ("_carom", "_scores")
 
     def __init__(self, **common: Unpack[EnvOptions]) -> None:

@@ -24,7 +24,8 @@ from wmeval.scene import Box, Meshes, Scene
 from wmeval.sim.engines.carom_motion import BallState
 from wmeval.sim.engines.carom_rays import cast_at_boxes, cast_at_spheres
 from wmeval.sim.engines.carom_scene import ball_state, check_places, read_table
-from wmeval.sim.engines.carom_table import BallMechanics, Impact, Table
+from wmeval.sim.engines.carom_spec import BallMechanics, Impact
+from wmeval.sim.engines.carom_table import Table
 from wmeval.sim.protocol import (
     ContactPoint,
     Driver,

@@ -29,7 +29,7 @@ from wmeval.errors import UserError
 from wmeval.scene import Body, Box, Scene, Sphere
 from wmeval.sim.engines.carom_collisions import PairFriction
 from wmeval.sim.engines.carom_motion import BallState, Cloth
-from wmeval.sim.engines.carom_table import Cushion, TableSpec
+from wmeval.sim.engines.carom_spec import Cushion, TableSpec
 from wmeval.sim.protocol import EngineConfig, Quat, Vec
 
 OVERLAP = 1e-9

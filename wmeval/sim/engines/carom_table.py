@@ -27,129 +27,26 @@ from dataclasses import dataclass, field, replace
 from wmeval.sim.engines.carom_collisions import (
     Hit,
     Impulse,
-    PairFriction,
     approach,
     resolve_cushion,
     resolve_hits,
 )
+from wmeval.sim.engines.carom_contacts import first_pair_contact, first_wall_contact
 from wmeval.sim.engines.carom_motion import (
     RESTING,
     BallState,
-    Cloth,
     Phase,
     Turning,
     begin,
 )
 from wmeval.sim.engines.carom_roots import RESTING as RESTING_SPEED
-from wmeval.sim.engines.carom_roots import TOUCHING, first_contact
-from wmeval.sim.protocol import Quat, Vec
+from wmeval.sim.engines.carom_roots import TOUCHING
+from wmeval.sim.engines.carom_spec import BallMechanics, Impact, TableSpec, ball_mechanics
+from wmeval.sim.protocol import Quat
 
 _PARTING = 1e-9
 """Least speed [m/s] at which a pressed pair parts."""
 _MAX_ROUNDS = 10_000
-
-
-@dataclass(frozen=True)
-class Cushion:
-    """A straight cushion.
-
-    Attributes:
-        normal: horizontal unit vector into the table.
-        offset: ``centre . normal`` [m] of a ball that touches.
-        nose: sin theta of `resolve_cushion`.
-    """
-
-    normal: tuple[float, float]
-    offset: float
-    nose: float
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """All that decides what happens on a table.
-
-    Attributes:
-        radius: of every ball [m].
-        masses: [kg].
-        cloths: what each ball meets on the cloth.
-        cushions: any number.
-        restitution: of ball i with ball j.
-        friction: scale of ``pair_friction`` for ball i with ball j.
-        cushion_restitution: of ball i with cushion k.
-        cushion_friction: coefficient of ball i with cushion k.
-        pair_friction: between balls.
-        contact_time: [s].
-    """
-
-    radius: float
-    masses: tuple[float, ...]
-    cloths: tuple[Cloth, ...]
-    cushions: tuple[Cushion, ...]
-    restitution: tuple[tuple[float, ...], ...]
-    friction: tuple[tuple[float, ...], ...]
-    cushion_restitution: tuple[tuple[float, ...], ...]
-    cushion_friction: tuple[tuple[float, ...], ...]
-    pair_friction: PairFriction = field(default_factory=PairFriction)
-    contact_time: float = 1e-3
-
-
-@dataclass(frozen=True)
-class Impact:
-    """One impact.
-
-    Attributes:
-        time: [s].
-        a: ball.
-        b: the other ball, or None.
-        cushion: the cushion, or None.
-        position: of the contact, on b or the cushion, [m]; z above the cloth.
-        normal: unit vector towards a.
-        normal_impulse: on a [N s].
-        tangential_impulse: friction impulse on a [N s].
-        distance: gap [m].
-    """
-
-    time: float
-    a: int
-    b: int | None
-    cushion: int | None
-    position: Vec
-    normal: Vec
-    normal_impulse: float
-    tangential_impulse: Vec
-    distance: float
-
-
-@dataclass(frozen=True)
-class BallMechanics:
-    """Mechanics of one ball at one instant.
-
-    Attributes:
-        momentum: (3,) [kg m/s].
-        angular_momentum: about its centre, (3,) [kg m^2/s].
-        translational_energy, rotational_energy: [J].
-    """
-
-    momentum: Vec
-    angular_momentum: Vec
-    translational_energy: float
-    rotational_energy: float
-
-    @property
-    def energy(self) -> float:
-        """Kinetic energy [J]."""
-        return self.translational_energy + self.rotational_energy
-
-
-def ball_mechanics(state: BallState, mass: float, radius: float) -> BallMechanics:
-    """Mechanics of a solid ball of uniform density."""
-    s, inertia = state, 0.4 * mass * radius * radius
-    return BallMechanics(
-        (mass * s.vx, mass * s.vy, 0.0),
-        (inertia * s.wx, inertia * s.wy, inertia * s.wz),
-        0.5 * mass * (s.vx * s.vx + s.vy * s.vy),
-        0.5 * inertia * (s.wx * s.wx + s.wy * s.wy + s.wz * s.wz),
-    )
 
 
 @dataclass
@@ -322,7 +219,7 @@ class Table:
         for i in changed:
             phase = phases[i]
             for k, cushion in enumerate(spec.cushions):
-                h = None if phase.kind == RESTING else _first_wall_contact(phase, t, cushion)
+                h = None if phase.kind == RESTING else first_wall_contact(phase, t, cushion)
                 self._wall_times[i, k] = math.inf if h is None else t + h
         self._next = min(
             min((p.end for p in phases), default=math.inf),
@@ -497,8 +394,9 @@ class Table:
             normal = self._normal(now, i, j)
             lack = _PARTING - approach(a, b, normal)
             if lack > 0.0 and gap < -0.5 * TOUCHING:
-                now.states[i] = _moved(a, normal, 0.5 * lack)
-                now.states[j] = _moved(b, normal, -0.5 * lack)
+                share = self.spec.masses[j] / (self.spec.masses[i] + self.spec.masses[j])
+                now.states[i] = _moved(a, normal, share * lack)
+                now.states[j] = _moved(b, normal, (share - 1.0) * lack)
                 now.touched |= {i, j}
         for i, k in walls:
             cushion, s = self.spec.cushions[k], now.states[i]
@@ -537,37 +435,3 @@ def clusters(hits: Sequence[Hit]) -> list[list[Hit]]:
                 rest.append(group)
         groups = [*rest, (balls, members)]
     return [members for _, members in groups]
-
-
-def first_pair_contact(a: Phase, b: Phase, t: float, distance: float) -> float | None:
-    """When two balls next touch within their present phases, counted from t [s]; None: not."""
-    p, q = a.at(t), b.at(t)
-    horizon = min(a.end, b.end) - t
-    dx, dy = p.x - q.x, p.y - q.y
-    vx, vy = p.vx - q.vx, p.vy - q.vy
-    ax, ay = 0.5 * (a.ax - b.ax), 0.5 * (a.ay - b.ay)
-    squared = dx * dx + dy * dy
-    reach = distance + (math.hypot(vx, vy) + math.hypot(ax, ay) * horizon) * horizon
-    if squared > 1.000001 * reach * reach:
-        return None
-    # (|d|^2 - D^2) / 2D: the gap to first order where it vanishes.
-    k = 0.5 / distance
-    quartic = (
-        k * (squared - distance * distance),
-        2.0 * k * (dx * vx + dy * vy),
-        k * (vx * vx + vy * vy + 2.0 * (dx * ax + dy * ay)),
-        2.0 * k * (vx * ax + vy * ay),
-        k * (ax * ax + ay * ay),
-    )
-    return first_contact(quartic, horizon)
-
-
-def _first_wall_contact(phase: Phase, t: float, cushion: Cushion) -> float | None:
-    s = phase.at(t)
-    nx, ny = cushion.normal
-    gap = (
-        s.x * nx + s.y * ny - cushion.offset,
-        s.vx * nx + s.vy * ny,
-        0.5 * (phase.ax * nx + phase.ay * ny),
-    )
-    return first_contact(gap, phase.end - t)
