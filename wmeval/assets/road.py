@@ -172,7 +172,7 @@ def poplar(variant: int) -> Poplar:
         wide = 1.45 * reach * rng.uniform(0.92, 1.08)
         tall = 0.23 * rise * (1.0 if share < 0.8 else 0.72)
         lobe = leaf_cluster(
-            int(rng.integers(1 << 30)), (wide, wide, tall), sprays=46, spray=0.74, droop=-1.0,
+            int(rng.integers(1 << 30)), (wide, wide, tall), sprays=58, spray=0.62, droop=-1.0,
             metres=2.2,
         )  # fmt: skip
         centre = (aside * math.cos(angle), aside * math.sin(angle), foot + share * rise)

@@ -401,7 +401,7 @@ _MATERIALS = (
              roughness=0.95, specular=0.05),
     material("soil", "noise", (0.15, 0.10, 0.065), (0.09, 0.062, 0.042), uv_m=6.0,
              roughness=0.95, specular=0.05),
-    material("asphalt", "asphalt", (0.085, 0.086, 0.09), uv_m=4.0, roughness=0.9, specular=0.15),
+    material("asphalt", "asphalt", (0.085, 0.086, 0.09), uv_m=2.6, roughness=0.9, specular=0.15),
     material("paint", "concrete", (0.62, 0.62, 0.60), (0.5, 0.5, 0.48), uv_m=3.0,
              roughness=0.7, specular=0.2),
     material("mown", "grass", (0.075, 0.21, 0.03), (0.10, 0.22, 0.04), uv_m=5.0,
