@@ -221,7 +221,7 @@ def test_the_surface_is_level_at_any_tilt_once_it_rests(channel, degrees):
 
     log = at_the_end(action, 45)
     assert np.linalg.norm(log.angular_velocity[-1, BOTTLE]) == 0
-    w, x, y, z = log.quaternion_wxyz[-1, BOTTLE]
+    _, x, y, _ = log.quaternion_wxyz[-1, BOTTLE]
     tilt = math.degrees(math.acos(1 - 2 * (x * x + y * y)))
     assert tilt == pytest.approx(degrees, abs=4)
     np.testing.assert_allclose(log.modal["surface_normal"][-1], [0, 0, 1], atol=1e-6)
@@ -296,7 +296,7 @@ def test_turned_near_the_floor_it_stands_on_its_edge():
     assert max(heights) > start + 0.01
     outline = np.array(next(d for d in SPEC.drivers if d.kind == "bottle").params["outline"])
     for log in logs[::7]:
-        w, x, y, z = log.quaternion_wxyz[-1, BOTTLE]
+        _, x, y, _ = log.quaternion_wxyz[-1, BOTTLE]
         c = 1 - 2 * (x * x + y * y)
         low = (outline[:, 0] * math.sqrt(max(1 - c * c, 0)) - outline[:, 1] * c).max()
         assert log.position[-1, BOTTLE, 2] == pytest.approx(max(low, start), abs=1e-9)
