@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from exactness import check_flow, check_ids_depth, check_normals, check_shadow_ids
 from scipy.spatial.transform import Rotation
 
 from wmeval.envs.chess_board import CAMERA_OFFSET, CAMERA_RATE, FIXED, PIECES, ChessBoard
@@ -231,11 +232,6 @@ def test_a_policy_records_and_presses_are_presses():
 @pytest.mark.gl
 @pytest.mark.parametrize("view", ["follow", "static", "top", "first"])
 def test_labels_are_right_to_the_pixel(view):
-    from pathlib import Path
-
-    sys.path.insert(0, str(Path(__file__).parents[1] / "sim"))
-    from exactness import check_flow, check_ids_depth, check_normals, check_shadow_ids
-
     env = ChessBoard(width=640, height=352)
     env.reset(seed=3, options={"view": view})
     env.action_space.seed(7)

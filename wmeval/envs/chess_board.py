@@ -336,7 +336,7 @@ _MATERIALS = (
              uv_m=2 * SQUARE_M, roughness=0.45, specular=0.35),
     material("border", "speckle", (0.10, 0.10, 0.105), (0.085, 0.085, 0.09), (0.13, 0.13, 0.135),
              uv_m=1.5, roughness=0.5, specular=0.3),
-    material("chrome", "speckle", (0.93, 0.94, 0.95), (0.91, 0.92, 0.93), (0.94, 0.95, 0.96),
+    material("chrome", "noise", (0.935, 0.945, 0.955), (0.925, 0.935, 0.945), repeat=6.0,
              roughness=0.02, specular=1.0, mirror=0.95),
     material("mannequin", "speckle", (0.33, 0.34, 0.36), (0.31, 0.32, 0.34), (0.36, 0.37, 0.39),
              roughness=0.42, specular=0.4),
