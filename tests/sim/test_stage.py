@@ -186,6 +186,22 @@ def test_modal_state_that_no_show_puts_is_read_without_showing():
     engine.close()
 
 
+def test_rows_that_need_no_show_get_none_but_for_the_last():
+    wind = Wind()
+    lazy, full = built(a_scene(), Slosh(), wind), built(a_scene(), Slosh(), Wind())
+    for until in (30, 31, 60):
+        some = WorldLog(*lazy.advance((), until, Probe("substeps", contacts=True, shown=False)))
+        every = WorldLog(*full.advance((), until, EVERY))
+        assert bits(some.rows([-1])) == bits(every.rows([-1]))
+        # The ball and the oscillator are in every row.
+        assert np.array_equal(some.state.position[:, 0], every.state.position[:, 0])
+        assert np.array_equal(some.state.modal["slosh"], every.state.modal["slosh"])
+        assert np.array_equal(some.contacts.position, every.contacts.position)
+    assert wind.calls == 3
+    lazy.close()
+    full.close()
+
+
 def test_a_log_tells_every_row_of_what_was_put():
     scene = a_scene()
     engine = built(scene, Slosh(), Wind())

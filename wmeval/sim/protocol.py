@@ -72,11 +72,14 @@ class Probe:
         contacts: keep contact points of every substep: True all, pairs of bodies (in either
             order) those between them.
         bodies: indices whose state is wanted; None means all. Others repeat their last known state.
+        shown: every row tells what drivers show. If not, only the last one does: what is shown in
+            the others (data bodies, cameras, lights) may be of an earlier state.
     """
 
     states: Literal["substeps", "last"] = "last"
     contacts: bool | tuple[tuple[int, int], ...] = False
     bodies: tuple[int, ...] | None = None
+    shown: bool = True
 
 
 @dataclass(frozen=True)

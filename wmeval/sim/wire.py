@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import astuple, fields
@@ -102,7 +103,7 @@ def _event(
 
 def pack_probe(probe: Probe) -> Header:
     """A probe as JSON."""
-    return {"states": probe.states, "contacts": probe.contacts, "bodies": probe.bodies}
+    return dataclasses.asdict(probe)
 
 
 def unpack_probe(header: Header) -> Probe:
@@ -113,4 +114,5 @@ def unpack_probe(header: Header) -> Probe:
         header["states"],
         contacts if isinstance(contacts, bool) else tuple((a, b) for a, b in contacts),
         bodies,
+        header["shown"],
     )

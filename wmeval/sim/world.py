@@ -121,6 +121,9 @@ class LocalWorld:
             log = WorldLog(*self._engine.advance(action, until, probe))
         else:
             needed = EVERYTHING if probe.contacts else self._detector.probe
+            if probe.states == "last":
+                # What is shown is no event; most of its rows are thrown away below.
+                needed = dataclasses.replace(needed, shown=False)
             full = WorldLog(*self._engine.advance(action, until, needed))
             log = dataclasses.replace(
                 full if probe.states == "substeps" else full.rows(slice(-1, None)),

@@ -377,8 +377,8 @@ class BulletEngine(Stage):
             self._reading = [self._moving[i] for i in self._read_bodies]
         self._rows.begin(self._read_bodies)
 
-    def _write_row(self) -> None:
-        if self._shows:
+    def _write_row(self, *, look: bool = True) -> None:
+        if look and self._shows:
             self._look()
         get_pose, get_velocity = self._p.getBasePositionAndOrientation, self._p.getBaseVelocity
         c = self._client
@@ -413,7 +413,7 @@ class BulletEngine(Stage):
             after.insert(0, self._contact_reader(points, counts, probe.contacts))
             after.append(self._undone_dropper(points, counts))
         if every:
-            after.append(BulletEngine._write_row)
+            after.append(BulletEngine._write_row if probe.shown else _row_writer(until))
         self._begin_rows(probe)
         self._steps(action, until, after)
         if not every:
@@ -657,6 +657,15 @@ class BulletEngine(Stage):
 
 
 _Hook = Callable[[BulletEngine], None]
+
+
+def _row_writer(until: int) -> _Hook:
+    """Writes rows, and looks at what drivers show for the last one only."""
+
+    def write(engine: BulletEngine) -> None:
+        engine._write_row(look=engine.substep == until)
+
+    return write
 
 
 def _tangential(q: Sequence[Any], dt: float) -> Vec:
