@@ -273,7 +273,7 @@ def test_position_and_velocity_follow_the_acceleration_exactly():
     np.testing.assert_allclose(a[165:300, 0], -0.8, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("channel", "axis", "bound"), [(1, 0, 0.60), (0, 1, 0.35), (2, 2, 0.28)])
+@pytest.mark.parametrize(("channel", "axis", "bound"), [(1, 0, 0.60), (0, 1, 0.35), (2, 2, 0.24)])
 def test_a_held_command_brakes_to_rest_at_the_bound(channel, axis, bound):
     action = [0.0] * 6
     action[channel] = 1.0

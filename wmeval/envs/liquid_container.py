@@ -38,7 +38,7 @@ VISCOSITY_M2PS = 8.9e-5
 """Kinematic viscosity: an 85 % (by mass) solution of glycerol in water at 20 degrees Celsius."""
 ACCELERATION, SPEED = 0.8, 1.2
 TURN_ACCELERATION, TURN_RATE = 6.0, 1.6
-REACH: Vec3 = (0.60, 0.35, 0.28)
+REACH: Vec3 = (0.60, 0.35, 0.24)
 """How far the bottle may be moved from the middle [m], along x and y to both sides, and up."""
 STARTS = {"centre": 0.0, "left": -REACH[0], "right": REACH[0]}
 SIDE_EYE: Vec3 = (0.0, -2.1, 0.52)
@@ -78,7 +78,7 @@ class LiquidContainer(WorldEnv):
     The response law is ours. A translation's command is an acceleration, up to 1.2 m/s; released,
     the bottle brakes at 0.8 m/s2. A rotation's command is a rate, reached at 6 rad/s2 times the
     command. The bottle brakes by itself at 0.8 m/s2 to stop at the bound of its work volume:
-    0.60 m to the left and right, 0.35 m forward and back, 0.28 m up from where it stands. It never
+    0.60 m to the left and right, 0.35 m forward and back, 0.24 m up from where it stands. It never
     sinks into the floor.
 
     A lateral acceleration that lasts 8 s and tilts the surface by a visible angle would carry the
