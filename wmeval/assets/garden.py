@@ -140,16 +140,16 @@ def urn() -> Parts:
     body = revolve(
         [(0, 0), (0.27, 0), (0.27, 0.1), (0.15, 0.15), (0.1, 0.26), (0.13, 0.31), (0.3, 0.5),
          (0.36, 0.66), (0.33, 0.74), (0.4, 0.79), (0.4, 0.83), (0.33, 0.84), (0.28, 0.76),
-         (0, 0.74)], 16,
+         (0, 0.74)], 14,
     )  # fmt: skip
-    leaves = leaf_cluster(77, (0.34, 0.34, 0.26), sprays=70, spray=0.16, droop=0.5, metres=0.6)
+    leaves = leaf_cluster(77, (0.34, 0.34, 0.26), sprays=46, spray=0.18, droop=0.5, metres=0.6)
     return {"stone": body, "leaves": placed(leaves, (0, 0, 0.97))}
 
 
 @lru_cache(maxsize=32)
 def hedge(length: float, width: float = 1.0, height: float = 1.9, seed: int = 0) -> MeshData:
     """A clipped hedge along x, centred over its origin and standing on it."""
-    rings = max(3, round(length / 0.7) + 1)
+    rings = max(3, round(length / 1.0) + 1)
     corner = 0.18
     w, h = width / 2, height
     outline = np.array(
@@ -308,11 +308,11 @@ def gate() -> Parts:
 
 @lru_cache(maxsize=4)
 def tree_line(
-    radius: float, seed: int, crown: float = 3.6, sectors: int = 8
+    radius: float, seed: int, crown: float = 4.3, sectors: int = 8
 ) -> tuple[MeshData, ...]:
     """A ring of distant crowns about the origin, cut into sectors counter-clockwise from +x."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    count = round(2 * math.pi * radius / (1.35 * crown))
+    count = round(2 * math.pi * radius / (1.6 * crown))
     parts: list[list[MeshData]] = [[] for _ in range(sectors)]
     for i in range(count):
         a = 2 * math.pi * (i + rng.uniform(-0.3, 0.3)) / count
@@ -320,7 +320,7 @@ def tree_line(
         size = crown * rng.uniform(0.7, 1.35)
         tall = size * rng.uniform(0.9, 1.5)
         mesh = leaf_cluster(
-            800 + i % 5, (crown, crown, 1.2 * crown), sprays=44, spray=0.4 * crown, droop=0.0,
+            800 + i % 5, (crown, crown, 1.2 * crown), sprays=40, spray=0.36 * crown, droop=0.0,
             level=1, metres=4.5,
         )  # fmt: skip
         where = (d * math.cos(a), d * math.sin(a), 0.55 * tall)
@@ -359,7 +359,7 @@ def hills(radius: float, height: float, seed: int) -> MeshData:
 @lru_cache(maxsize=2)
 def bird() -> Parts:
     """A bird that flies along +x: "body" and "wing" (hinged at its origin, along +y)."""
-    direction, faces = icosphere(2)
+    direction, faces = icosphere(1)
     points = direction * np.array([0.2, 0.055, 0.05])
     taper = np.clip(points[:, 0] / 0.2, -1, 1)
     points[:, 1:] *= (1 - 0.35 * np.abs(taper))[:, None]

@@ -55,23 +55,23 @@ class Species:
 SPECIES: dict[str, Species] = {
     "oak": Species(
         height=9.0, trunk=0.48, fork=0.24, limbs=8, reach=4.6, rise=0.62, twigs=3, lean=0.9,
-        cluster=(1.25, 1.25, 0.85), spray=0.4, sprays=84, crown="broad",
+        cluster=(1.25, 1.25, 0.85), spray=0.44, sprays=68, crown="broad",
     ),
     "maple": Species(
         height=5.2, trunk=0.16, fork=0.3, limbs=6, reach=1.9, rise=0.9, twigs=2, lean=0.35,
-        cluster=(0.85, 0.85, 0.55), spray=0.29, sprays=48,
+        cluster=(0.85, 0.85, 0.55), spray=0.31, sprays=40,
     ),
     "birch": Species(
         height=8.5, trunk=0.14, fork=0.3, limbs=9, reach=1.6, rise=1.1, twigs=1, lean=0.3,
-        cluster=(0.78, 0.78, 0.95), spray=0.34, sprays=56, droop=0.8,
+        cluster=(0.78, 0.78, 0.95), spray=0.36, sprays=46, droop=0.8,
     ),
     "cypress": Species(
         height=7.6, trunk=0.14, fork=0.06, limbs=0, reach=0.75, rise=0.0, twigs=0, lean=0.0,
-        cluster=(0.9, 0.9, 1.3), spray=0.36, sprays=42, droop=-0.9, crown="spire",
+        cluster=(0.9, 0.9, 1.3), spray=0.38, sprays=36, droop=-0.9, crown="spire",
     ),
     "plum": Species(
         height=4.4, trunk=0.13, fork=0.34, limbs=6, reach=1.7, rise=0.75, twigs=2, lean=0.4,
-        cluster=(0.8, 0.8, 0.55), spray=0.26, sprays=48,
+        cluster=(0.8, 0.8, 0.55), spray=0.28, sprays=40,
     ),
 }  # fmt: skip
 

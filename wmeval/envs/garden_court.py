@@ -296,7 +296,7 @@ def plantings(b: Builder, rng: np.random.Generator) -> None:
         count = round(half / 0.5)
         for k in range(count):
             size = float(rng.uniform(0.36, 0.5))
-            shape = leaf_cluster(60 + k % 4, (0.62, size, 0.24), sprays=44, spray=0.16, metres=0.75)
+            shape = leaf_cluster(60 + k % 4, (0.62, size, 0.24), sprays=34, spray=0.17, metres=0.75)
             along = -half + (2 * k + 1) * half / count
             mounds.append(placed(shape, (along, float(rng.normal(0, 0.06)), 0.1),
                                  float(rng.choice((0.0, math.pi)))))  # fmt: skip
@@ -309,7 +309,7 @@ def plantings(b: Builder, rng: np.random.Generator) -> None:
         kind = int(rng.integers(3))
         size = float(rng.choice((0.55, 0.65, 0.75)))
         radii = (size, size, size * (0.95, 0.8, 1.1)[kind])
-        sprays, spray = ((130, 0.12), (110, 0.2), (100, 0.24))[kind]
+        sprays, spray = ((110, 0.12), (90, 0.21), (84, 0.25))[kind]
         mesh = leaf_cluster(40 + kind, radii, sprays=sprays, spray=spray, level=1, droop=0.0,
                             metres=0.7)  # fmt: skip
         look = f"bush_leaves_{kind}" if i % 4 else f"flowers_{kind}"

@@ -182,7 +182,7 @@ def test_a_dropped_renderer_frees_its_memory():
     def dropped(inside):
         renderer = make_renderer("raster", SCENE, MESHES)
         renderer.draw(moved(SCENE, 0), 32, 32, LAYERS)
-        held = [renderer._passes.textures, renderer._passes.targets(32, 32).many]
+        held = [renderer._passes.vertices, renderer._passes.targets(32, 32).many]
         with gl.current_device() if inside else contextlib.nullcontext():
             del renderer
             gc.collect()
@@ -200,6 +200,31 @@ def test_a_dropped_renderer_frees_its_memory():
     before = other.draw(moved(SCENE, 0), 32, 32, LAYERS)
     equal(other.draw(moved(SCENE, 0), 32, 32, LAYERS), before)
     other.close()
+
+
+def test_scenes_of_equal_materials_share_their_textures_and_others_free_them():
+    def made(scene):
+        renderer = make_renderer("raster", scene, MESHES)
+        renderer.draw(moved(scene, 0), 32, 32, ("rgb",))
+        return renderer
+
+    first, second = made(SCENE), made(SCENE)
+    array = first._passes.textures
+    assert second._passes.textures is array
+    first.close()
+    second.close()
+    # Kept for the next scene of the family.
+    third = made(SCENE)
+    assert third._passes.textures is array
+    third.close()
+    looks = tuple(
+        m.model_copy(update={"texture": m.texture.model_copy(update={"seed": 99})})
+        for m in SCENE.materials
+    )
+    other = made(SCENE.model_copy(update={"materials": looks}))
+    assert other._passes.textures is not array
+    other.close()
+    assert isinstance(array.mglo, moderngl.mgl.InvalidObject)
 
 
 @pytest.mark.parametrize("size", [(320, 180), (639, 353), (200, 480)])

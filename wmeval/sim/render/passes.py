@@ -222,6 +222,27 @@ _compiled: dict[tuple[Any, ...], Any] = {}
 """Programs of the process's one context: the same for all renderers, and slow to compile."""
 
 
+_textured: dict[tuple[Any, ...], tuple[Any, int]] = {}
+"""Texture arrays of the process's one context, and how many renderers hold each: scenes of one
+family share theirs, which takes longer to make than all else. One without a holder is kept."""
+
+
+def _share_textures(ctx: Any, textures: tuple[Texture, ...], size: int) -> tuple[Any, ...]:
+    """Key of the array of these textures, held once more."""
+    key = (id(ctx), textures, size)
+    array, holders = _textured.get(key) or (_texture_array(ctx, textures, size), 0)
+    _textured[key] = array, holders + 1
+    return key
+
+
+def _leave_textures(key: tuple[Any, ...]) -> None:
+    """One holder less; arrays without one are freed, but for this one."""
+    array, holders = _textured[key]
+    _textured[key] = array, holders - 1
+    for other in [k for k, (_, n) in _textured.items() if n == 0 and k != key]:
+        _textured.pop(other)[0].release()
+
+
 class Passes:
     """Buffers, programs and passes of one scene in the shared context."""
 
@@ -250,7 +271,8 @@ class Passes:
         self.frames = keep(ctx.buffer(reserve=FRAME_BYTES))
         self.chosen = keep(ctx.buffer(reserve=count * 4))
         self.commands = keep(ctx.buffer(reserve=count * 20))
-        self.textures = keep(_texture_array(ctx, pieces.textures, texture_size))
+        self._textures_key = _share_textures(ctx, pieces.textures, texture_size)
+        self.textures = _textured[self._textures_key][0]
         self.clouds = keep(ctx.texture((512, 512), 2, cloud_layer(512).tobytes()))
         self.clouds.build_mipmaps()
         self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
@@ -293,6 +315,9 @@ class Passes:
         """Free everything but the programs, which belong to the process."""
         for thing in reversed(self._held):
             thing.release()
+        if self._textures_key:
+            _leave_textures(self._textures_key)
+            self._textures_key = ()
         for key in list(self._sizes):
             self._drop_targets(key)
         self._held.clear()

@@ -168,6 +168,10 @@ def _kind(material: Material) -> int:
     return MIRROR if material.mirror > 0 else OPAQUE
 
 
+def _period(texture: Texture) -> Texture:
+    return texture.model_copy(update={"repeat": 1.0})
+
+
 def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     """Lay out a scene for drawing; equal shapes share one mesh.
 
@@ -175,7 +179,11 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         UserError: a mesh that is not in ``meshes``.
     """
     materials = {m.name: m for m in scene.materials}
+    # `repeat` is applied here, so textures that differ only in it share a layer. All materials in
+    # their order: scenes of one family share their layers, whichever of them a seed uses.
     textures: dict[Texture, int] = {}
+    for look in scene.materials:
+        textures.setdefault(_period(look.texture), len(textures))
     pool: list[MeshData] = []
     found: dict[tuple[object, float | None, bool], tuple[list[int], list[float]]] = {}
     rows: list[tuple[int, int, int, float, bool, bool]] = []
@@ -185,9 +193,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
     for index, body in enumerate(scene.bodies):
         for visual in body.visuals:
             look = materials[visual.material]
-            # `repeat` is applied here, so textures that differ only in it share a layer.
-            period = look.texture.model_copy(update={"repeat": 1.0})
-            layer = textures.setdefault(period, len(textures))
+            layer = textures[_period(look.texture)]
             repeat_u = repeat_v = look.texture.repeat
             shape = visual.shape
             ball = isinstance(shape, Sphere)
