@@ -163,6 +163,8 @@ class WorldEnv(gym.Env[Any, Any]):
     """Task rewards: name to meaning."""
     PLAYER: ClassVar[str | None] = None
     """Name of the body that the agent drives; None where there is none."""
+    tracked_roles: ClassVar[tuple[str, ...]] = ("player",)
+    """Roles of balls that stay on the plane z = 0: pixels of a still camera tell where they are."""
     one_shot_channels: ClassVar[tuple[str, ...]] = ()
     """Channels that are pressed, not held: a rise above 1/2 is one press (a jump, a shot).
 

@@ -283,6 +283,8 @@ def _unmeasurable(truth: Truth, estimate: Estimate, bodies: Sequence[str]) -> tu
     """Why the paths of bodies cannot be scored (empty: they can), and their coverage."""
     if "positions" in estimate.missing:
         return estimate.missing["positions"], 0.0
+    if estimate.source == "classical" and not set(bodies) & set(estimate.positions):
+        return "pixels follow balls on the floor that the first frame shows, and this is none", 0.0
     valid = [
         trajectory.jointly_valid(estimate.positions[b], truth.position(b))
         if b in estimate.positions

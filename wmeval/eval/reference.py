@@ -126,6 +126,7 @@ class Reference:
         truth = m.Truth(
             rollout.scene, log, times, pairs, exact_flows(env, log, case.view, size, pairs),
             rollout.log.events, shape, env.PLAYER,
+            floor_balls(rollout.scene, roles=env.tracked_roles),
         )  # fmt: skip
         tracks = truth
         if job.grid == "reference":
@@ -133,7 +134,7 @@ class Reference:
             rows = [rollout.log.state.row_of_substep(k * env.clock.substeps) for k in steps]
             tracks = m.Truth(
                 rollout.scene, rollout.log.rows(rows), tuple(k * period for k in steps), pairs,
-                truth.flows, truth.events, shape, env.PLAYER,
+                truth.flows, truth.events, shape, env.PLAYER, truth.tracked,
             )  # fmt: skip
         masks = first_masks(env, log, case.view, size)
         camera = still_camera(env, log, case.view, size)
@@ -183,7 +184,7 @@ class Reference:
         if self.seen == _digest(pictures):
             return self.floor
         return classical(
-            pictures, times, scene=self.truth.scene, balls=floor_balls(self.truth.scene),
+            pictures, times, scene=self.truth.scene, balls=self.truth.tracked,
             masks=self.masks, camera=self.camera, pairs=self.truth.pairs,
         )  # fmt: skip
 
