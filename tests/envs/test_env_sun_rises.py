@@ -196,6 +196,18 @@ def test_a_bobbing_walk_is_in_the_vector(env):
     assert max(heights) == pytest.approx(1.65, abs=1e-3)
 
 
+def test_a_regime_that_turns_the_camera_takes_the_looked_at_point_with_it(env):
+    env.reset(seed=0, options={"camera_motion": "perturb_left"})
+    for _ in range(40):
+        vector = env.step(NOTHING)[0].astype(float)
+    pose = env.log.cameras.T_world_camera[-1, 0]
+    assert np.allclose(vector[:3], pose[[0, 2, 1], 3], atol=1e-5)
+    way = vector[3:6] - vector[:3]
+    assert np.allclose(way / np.linalg.norm(way), pose[[0, 2, 1], 2], atol=1e-5)
+    still = np.array([-4.8989795, 4.62, -4.8989795])
+    assert not np.allclose(np.hstack([vector[:3], way]), np.hstack([still, -still - [0, -0.62, 0]]))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -67,7 +67,7 @@ class SunRisesAndSets(WorldEnv):
     | index | quantity | unit | range |
     |---|---|---|---|
     | 0-2 | camera position | m | +-20 |
-    | 3-5 | point that it looks at | m | +-20 |
+    | 3-5 | point that it looks at, over the table unless a `camera_motion` turns away | m | +-20 |
     | 6-8 | Euler angles of the light, Unity's ZXY order | deg | +-180 |
 
     The light's orientation is `R_X(turn) R_Y(-30) R_X(0)`, turn = 24 + 100 t degrees by default:
@@ -186,7 +186,7 @@ class SunRisesAndSets(WorldEnv):
 
     def _observe(self, now: StateView) -> Observation:
         pose = now.camera(self._camera)
-        tx, ty, tz = LOOK_AT
+        tx, ty, tz = _looked_at(pose)
         # Unity's axes: x, z, y.
         return np.array(
             (pose[3], pose[11], pose[7], tx, tz, ty, *self._light_euler(now)), np.float32
@@ -254,6 +254,17 @@ def compose(sun: Mapping[str, JsonValue], walk: WalkingOrbit.Params) -> Composit
         DriverSpec(kind="walking_orbit", params=walk.model_dump(mode="json")),
     )
     return Composition(scene, drivers, EventRules(), meshes)
+
+
+def _looked_at(pose: tuple[float, ...]) -> Vec3:
+    """The point that a camera (sixteen numbers) looks at: as far ahead as the table's is away.
+
+    A regime that turns the camera (`camera_motion`) takes the point with it.
+    """
+    x, y, z = pose[3], pose[7], pose[11]
+    away = math.dist((x, y, z), LOOK_AT)
+    point = (x + away * pose[2], y + away * pose[6], z + away * pose[10])
+    return LOOK_AT if math.dist(point, LOOK_AT) < 1e-9 else point
 
 
 # --- parts --------------------------------------------------------------------------------------
