@@ -12,11 +12,13 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wmeval.assets.cavity import Cavity
 from wmeval.assets.meshes import merge, revolve
 from wmeval.scene import MeshData
 
+F8 = NDArray[np.float64]
 Profile = tuple[tuple[float, float], ...]
 
 RADIUS = 0.08
@@ -125,7 +127,7 @@ def cap_mesh() -> MeshData:
     return merge(parts)
 
 
-def _strip(below: np.ndarray, above: np.ndarray) -> MeshData:
+def _strip(below: F8, above: F8) -> MeshData:
     """A ring of quads with one normal a corner, across the ribs but not along z: crisp edges."""
     count = len(below)
     corner = np.concatenate([below, above])

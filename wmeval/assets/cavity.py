@@ -19,7 +19,7 @@ from wmeval.errors import UserError
 
 F8 = NDArray[np.float64]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)  # type: ignore[no-untyped-call]
 # Both ends of a piece may hold a square root; this change of variable smooths them.
 _U = 0.5 * (_NODES + 1)
 _PLACE = _U * _U * (3 - 2 * _U)

@@ -259,7 +259,7 @@ class Surface:
 
 def _gauss(count: int) -> tuple[F8, F8]:
     """Nodes and weights on 0..1."""
-    nodes, weights = np.polynomial.legendre.leggauss(count)
+    nodes, weights = np.polynomial.legendre.leggauss(count)  # type: ignore[no-untyped-call]
     return 0.5 * (nodes + 1), 0.5 * weights
 
 

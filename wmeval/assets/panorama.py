@@ -119,23 +119,29 @@ def coast(x: F4, e: F4, colors: tuple[Color, ...], rng: Rng) -> tuple[F4, F4]:
         ridge = high * np.clip(1 - away**steep, -1, 1) + rough * min(1.0, 0.35 * high)
         ridge = np.where(away < 1.15, ridge, -9.0)
         low = foot + 0.06 * rough
-        inside = _step(-texel, texel, ridge - e) * _step(-texel, texel, e - low)
-        below = ridge - e
-        face = rock * (1 + 0.24 * strata + 0.16 * cracks)[..., None]
-        bands = np.sin(9 * (e + 0.12 * strata) + 0.25 * x) * 0.10
+        # Only the part of the picture that it stands in.
+        columns = np.flatnonzero(ridge[0] > foot - 1)
+        rows = np.flatnonzero((e[:, 0] < ridge.max() + 0.5) & (e[:, 0] > foot - 0.5))
+        part = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+        here, x_here, ridge, low = e[part[0]], x[:, part[1]], ridge[:, part[1]], low[:, part[1]]
+        layers, gaps = strata[part], cracks[part]
+        inside = _step(-texel, texel, ridge - here) * _step(-texel, texel, here - low)
+        below = ridge - here
+        face = rock * (1 + 0.24 * layers + 0.16 * gaps)[..., None]
+        bands = np.sin(9 * (here + 0.12 * layers) + 0.25 * x_here) * 0.10
         face = face * (1 + bands)[..., None]
-        grown = (1 - _step(0.06 * high, 0.30 * high, below + 0.16 * strata))[..., None]
-        face = face * (1 - grown) + green * (1 + 0.25 * cracks)[..., None] * grown
+        grown = (1 - _step(0.06 * high, 0.30 * high, below + 0.16 * layers))[..., None]
+        face = face * (1 - grown) + green * (1 + 0.25 * gaps)[..., None] * grown
         # Lit from the upper left, dark at the water line.
-        slope = np.gradient(np.broadcast_to(ridge, (1, WIDTH)), axis=1) * (WIDTH / SPAN_DEG)
+        slope = np.gradient(ridge, axis=1) * (WIDTH / SPAN_DEG)
         face = face * np.clip(1 + 0.18 * slope, 0.6, 1.35)[..., None]
-        tide = (1 - _step(0.0, 0.22, e - low))[..., None]
+        tide = (1 - _step(0.0, 0.22, here - low))[..., None]
         face = face * (1 - 0.55 * tide)
         air = np.array([0.42, 0.52, 0.62], np.float32)
         face = face * (1 - haze) + air * haze
         alpha = inside[..., None]
-        picture = picture * (1 - alpha) + face * alpha
-        cover = np.maximum(cover, inside)
+        picture[part] = picture[part] * (1 - alpha) + face * alpha
+        cover[part] = np.maximum(cover[part], inside)
     return np.asarray(picture, np.float32), np.asarray(cover, np.float32)
 
 

@@ -80,7 +80,8 @@ def modes_of(
     x = XI[0] * fill / radius
     first = 0.79 * math.sqrt(viscosity / math.sqrt(gravity * radius**3))
     first *= 1 + 0.318 / math.sinh(x) * (1 + (1 - fill / radius) / math.cosh(x))
-    out = []
+    out: list[Mode] = []
+    start = 0.0
     for xi, share, layer in zip(xis, shares, layers, strict=True):
         x = xi * fill / radius
         omega = math.sqrt(gravity * xi / radius * math.tanh(x))

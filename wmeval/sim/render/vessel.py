@@ -80,6 +80,7 @@ def uniforms(deformer: HalfFull, values: F8, tint: Color, ior: float) -> dict[st
         "across": tuple((v / b).tolist()),
         "half_axes": (a, b),
         "slopes": slopes[:MODES],
+        "cylinder": (surface.cavity.radius, *surface.cavity.cylinder),
         "liquid": (*absorb.tolist(), ior),
         "series": [tuple(pair) for pair in SERIES[:, :SERIES_TERMS].T.tolist()],
     }

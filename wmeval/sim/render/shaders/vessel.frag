@@ -9,6 +9,7 @@ uniform vec4 up_level;              // up; height of the mean surface along it
 uniform vec3 middle, along, across; // centre of the level section; its axes over their lengths
 uniform vec2 half_axes;
 uniform vec2 slopes[3];
+uniform vec3 cylinder;              // radius; lowest and highest z of the cavity's upright wall [m]
 uniform vec4 liquid;                // absorption [1/m]; refractive index
 uniform vec2 series[12];
 uniform vec4 floor_half;            // half extents x, y [m] of the floor; w: 1 where there is one
@@ -50,13 +51,27 @@ vec3 surface_normal(vec3 p) {
     return normalize(up_level.xyz - du * along - dv * across);
 }
 
-// Way through the cavity to its wall.
+// Ends of the way of a ray through the endless cylinder; less than no way where it misses it.
+vec2 in_cylinder(vec3 p, vec3 d) {
+    float a = max(dot(d.xy, d.xy), 1e-9), b = dot(p.xy, d.xy);
+    float under = b * b + a * (cylinder.x * cylinder.x - dot(p.xy, p.xy));
+    float root = sqrt(max(under, 0.0));
+    return under < 0.0 ? vec2(1.0, -1.0) : vec2(-b - root, -b + root) / a;
+}
+
+bool on_cylinder(float z) { return z > cylinder.y && z < cylinder.z; }
+
+// Way through the cavity to its wall: exact on the cylinder, elsewhere in steps of the distance.
+// Software drivers leave a loop when no pixel of a group goes on with it.
 float to_wall(vec3 p, vec3 d) {
-    float t = 0.0008;
+    float exact = in_cylinder(p, d).y;
+    bool done = on_cylinder(p.z + d.z * exact);
+    float t = done ? exact : 0.0008;
     for (int i = 0; i < 22; i++) {
+        if (done) break;
         float s = walls(p + d * t).x;
         t += max(s, -0.002) * 0.96;
-        if (abs(s) < 0.0001) break;
+        done = abs(s) < 0.0001;
     }
     return t;
 }
@@ -148,12 +163,16 @@ void main() {
     // Through the glass to the cavity, or past it through the rim.
     bend(d, n, 1.0 / GLASS_N);
     float t = 0.0003, glass_way = 0.0;
-    bool inside = false;
+    vec2 ends = in_cylinder(p, d);
+    bool inside = ends.y > ends.x && on_cylinder(p.z + d.z * ends.x);
+    t = inside ? max(ends.x, 0.0) : t;
+    bool past = inside;
     for (int i = 0; i < 16; i++) {
+        if (past) break;
         vec4 w = walls(p + d * t);
         inside = w.x > -0.00015;
-        if (inside || (w.w < -0.0002 && i > 1)) break;
-        t += max(-w.x, 0.0004);
+        past = inside || (w.w < -0.0002 && i > 1);
+        t += past ? 0.0 : max(-w.x, 0.0004);
     }
     vec3 q = p + d * t;
     glass_way = t;
@@ -190,7 +209,7 @@ void main() {
                 bool all = bend(d, n_top, in_liquid ? liquid.w : 1.0 / liquid.w);
                 if (!all) {
                     vec3 up_there = to_world_way(bounced);
-                    added += keep * f * exp(-liquid.rgb * wet) * sky_full(vec3(up_there.xy, abs(up_there.z)));
+                    added += keep * f * exp(-liquid.rgb * wet) * sky_gradient(vec3(up_there.xy, abs(up_there.z)));
                     keep *= 1.0 - f;
                     in_liquid = !in_liquid;
                 }
