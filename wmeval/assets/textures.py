@@ -601,6 +601,276 @@ def calibration(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
     return _shade(rgb, -0.12 * worn, _mottle(size, rng, 0.035, 0.05))
 
 
+@_builder
+def plaster(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Painted plaster: a roller's grain under broad, faint clouds."""
+    broad = periodic_field(size, rng, slope=1.7)
+    roller = periodic_field(size, rng, slope=0.9, low=20)
+    rgb = _mix(
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.93)),
+        np.clip(0.5 + 0.3 * broad, 0, 1).astype(np.float32),
+    )
+    return _shade(rgb, 0.022 * roller, _mottle(size, rng, 0.012, 0.03))
+
+
+@_builder
+def weave(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Cloth of crossing threads, 48 a tile, of uneven thickness; colour 1 is the weft."""
+    u, v = _grid(size)
+    n = 48
+    wobble = 0.18 * periodic_field(size, rng, slope=1.0, low=8)
+    x, y = u * n + wobble, v * n + wobble
+    over = (np.floor(x) + np.floor(y)) % 2
+    warp = np.sin(np.pi * (x % 1)) * (0.72 + 0.28 * over)
+    weft = np.sin(np.pi * (y % 1)) * (1.0 - 0.28 * over)
+    on_top = (over > 0.5).astype(np.float32)
+    height = (warp * on_top + weft * (1 - on_top)).astype(np.float32)
+    rgb = _mix(_flat(_rgb(colors, 1, fallback=0.82)), _flat(_rgb(colors, 0)), on_top)
+    slub = periodic_field(size, rng, slope=0.7, low=6, stretch=12)
+    return _shade(rgb, 0.34 * height - 0.24, 0.05 * slub, _mottle(size, rng, 0.04, 0.05))
+
+
+@_builder
+def brickwork(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Running bond, eight courses of four bricks a tile, with joints of colour 1."""
+    u, v = _grid(size)
+    courses, across = 8, 4
+    wobble = 0.02 * periodic_field(size, rng, slope=1.3, low=8)
+    row = np.floor(v * courses).astype(int) % courses
+    x = (u * across + 0.5 * (row % 2)) % across
+    column = np.floor(x).astype(int) % across
+    gap = np.minimum(
+        np.abs((x + 0.5) % 1 - 0.5) / across, np.abs((v * courses + 0.5) % 1 - 0.5) / courses
+    )
+    joint = 1 - _step(0.0025, 0.0065, np.asarray(gap + 0.04 * wobble, np.float32))
+    tone = rng.uniform(-0.13, 0.13, (courses, across)).astype(np.float32)[row, column]
+    face = _shade(
+        _mix(
+            _flat(_rgb(colors, 0)),
+            _flat(_rgb(colors, 2, fallback=0.86)),
+            rng.random((courses, across)).astype(np.float32)[row, column],
+        ),
+        tone,
+        _mottle(size, rng, 0.04, 0.06),
+    )
+    mortar = _shade(_flat(_rgb(colors, 1, fallback=0.6)), _mottle(size, rng, 0.05, 0.08))
+    return _mix(face, mortar, joint)
+
+
+@_builder
+def glazed(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Small upright tiles in running bond, hand-glazed, with thin joints of colour 1."""
+    u, v = _grid(size)
+    columns, rows = 12, 4
+    column = np.floor(u * columns).astype(int) % columns
+    y = (v * rows + 0.5 * (column % 2)) % rows
+    row = np.floor(y).astype(int) % rows
+    gap = np.minimum(
+        np.abs((u * columns + 0.5) % 1 - 0.5) / columns, np.abs((y + 0.5) % 1 - 0.5) / rows
+    )
+    joint = 1 - _step(0.0012, 0.0042, np.asarray(gap, np.float32))
+    tone = rng.uniform(-0.16, 0.16, (rows, columns)).astype(np.float32)[row, column]
+    pool = periodic_field(size, rng, slope=1.3, low=8)
+    face = _shade(_flat(_rgb(colors, 0)), tone, 0.06 * pool, _mottle(size, rng, 0.02, 0.04))
+    mortar = _shade(_flat(_rgb(colors, 1, fallback=0.75)), _mottle(size, rng, 0.03, 0.06))
+    return _mix(face, mortar, joint)
+
+
+@_builder
+def herringbone(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Parquet of blocks three times as long as wide, laid at right angles in zigzags."""
+    u, v = _grid(size)
+    n = 12
+    x, y = u * n, v * n
+    i, j = np.floor(x).astype(int), np.floor(y).astype(int)
+    # Along each diagonal three cells lie, then three stand.
+    phase = (i - j) % 6
+    lying = phase < 3
+    start = np.where(lying, i - phase, i) % n
+    begin = np.where(lying, j, j - (5 - phase)) % n
+    across = np.where(lying, y % 1, x % 1)
+    along = np.where(lying, (x % 1) + phase, (y % 1) + (5 - phase))
+    gap = np.minimum(np.minimum(across, 1 - across), np.minimum(along, 3 - along)) / n
+    joint = 1 - _step(0.0008, 0.0035, np.asarray(gap, np.float32))
+    key = (start * n + begin + np.where(lying, 0, n * n)) % (2 * n * n)
+    tone = rng.uniform(-0.2, 0.2, 2 * n * n).astype(np.float32)[key]
+    shift = rng.integers(0, size, 2 * n * n)[key]
+    grain = periodic_field(size, rng, slope=0.9, low=4, stretch=12)
+    rows, columns = np.mgrid[0:size, 0:size]
+    picked = np.where(
+        lying, grain[(rows + shift) % size, columns], grain[(columns + shift) % size, rows]
+    )
+    rgb = _mix(
+        _flat(_rgb(colors, 0)),
+        _flat(_rgb(colors, 1, fallback=0.6)),
+        np.clip(0.4 + 0.2 * picked, 0, 1).astype(np.float32),
+    )
+    return _shade(rgb, tone, -0.6 * joint, _mottle(size, rng, 0.02, 0.04))
+
+
+@_builder
+def boards(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Painted boards along u with shadow gaps, eight a tile."""
+    _, v = _grid(size)
+    n = 8
+    row = np.floor(v * n).astype(int) % n
+    tone = rng.uniform(-0.045, 0.045, n).astype(np.float32)[row]
+    edge = np.abs((v * n + 0.5) % 1 - 0.5) / n
+    gap = 1 - _step(0.003, 0.0085, edge)
+    grain = periodic_field(size, rng, slope=0.9, low=4, stretch=16)
+    rgb = _shade(_flat(_rgb(colors, 0)), tone, 0.03 * grain, _mottle(size, rng, 0.015, 0.035))
+    return _mix(rgb, _shade(_flat(_rgb(colors, 1, fallback=0.4)), 0.1 * grain), 0.8 * gap)
+
+
+@_builder
+def sand(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """Dry sand: wind ripples, footworn hollows, single grains, a few shells (colour 1)."""
+    ripple = periodic_field(size, rng, slope=1.2, low=7, stretch=0.3)
+    hollow = periodic_field(size, rng, slope=1.6, low=2)
+    grain = periodic_field(size, rng, slope=0.35, low=50)
+    shells = _step(3.0, 3.3, periodic_field(size, rng, slope=0.6, low=30))
+    rgb = _shade(_flat(_rgb(colors, 0)), 0.055 * ripple, 0.05 * hollow, 0.07 * grain)
+    rgb = _mix(rgb, _flat(_rgb(colors, 1, fallback=1.4)), 0.7 * shells)
+    return _shade(rgb, _mottle(size, rng, 0.02, 0.04))
+
+
+@_builder
+def carpet(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """A woven rug as a whole: field (colour 0), borders (1), medallions and vines (2, 3)."""
+    u, v = _grid(size)
+    edge = np.minimum(np.minimum(u, 1 - u), np.minimum(v, 1 - v))
+    field, border, motif, thread = (
+        _flat(_rgb(colors, k, fallback=f)) for k, f in ((0, 1.0), (1, 0.6), (2, 1.5), (3, 0.4))
+    )
+    x, y = np.abs(u - 0.5), np.abs(v - 0.5)
+    rgb = np.broadcast_to(field, (3, size, size)).astype(np.float32)
+
+    def paint(rgb: F4, mask: F4, color: F4, weight: float = 0.9) -> F4:
+        return _mix(rgb, color, np.asarray(weight * np.clip(mask, 0, 1), np.float32))
+
+    def band(value: F4, middle: float, width: float) -> F4:
+        return 1 - _step(0.6 * width, width, np.asarray(np.abs(value - middle), np.float32))
+
+    # A lattice of small blossoms over the field, its own mirror image about both middles.
+    petals_of = np.cos(2 * np.pi * 11 * x) * np.cos(2 * np.pi * 11 * y)
+    rgb = paint(rgb, _step(0.55, 0.8, np.asarray(petals_of, np.float32)), motif, 0.7)
+    rgb = paint(rgb, _step(0.55, 0.8, np.asarray(-petals_of, np.float32)), thread, 0.55)
+    turn = np.arctan2(y, x + 1e-9)
+    reach = np.hypot(x, y) * (1 + 0.08 * np.cos(12 * turn))
+    for radius, color in ((0.20, border), (0.17, motif), (0.15, border), (0.08, thread),
+                          (0.055, motif)):  # fmt: skip
+        rgb = paint(rgb, 1 - _step(radius - 0.006, radius + 0.006, reach), color, 0.92)
+    rgb = paint(rgb, 1 - _step(0.118, 0.128, edge), border, 0.95)
+    round_ = np.where(np.minimum(u, 1 - u) < np.minimum(v, 1 - v), v, u)
+    wave = 0.022 * np.sin(2 * np.pi * 14 * round_)
+    rgb = paint(rgb, band(edge + wave, 0.075, 0.012), motif, 0.9)
+    rgb = paint(rgb, band(edge - wave, 0.075, 0.008), thread, 0.8)
+    for middle, width, color in ((0.122, 0.005, motif), (0.034, 0.006, motif), (0.012, 0.012,
+                                 thread)):  # fmt: skip
+        rgb = paint(rgb, band(edge, middle, width), color)
+    knots = np.sin(2 * np.pi * 96 * u) * np.sin(2 * np.pi * 96 * v)
+    worn = periodic_field(size, rng, slope=1.4, low=2)
+    stripe = periodic_field(size, rng, slope=0.9, low=8, stretch=10)
+    return _shade(rgb, 0.09 * knots.astype(np.float32), 0.05 * worn, 0.05 * stripe,
+                  _mottle(size, rng, 0.03, 0.05))  # fmt: skip
+
+
+@_builder
+def painting(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """An abstract picture: overlapping brushed shapes in the colours, on colour 0."""
+    import cv2
+
+    sheet = np.empty((size, size, 3), np.float32)
+    sheet[:] = _rgb(colors, 0)
+    palette = [_rgb(colors, k, fallback=f) for k, f in ((1, 0.5), (2, 1.5), (3, 0.75))]
+    palette += [_rgb(colors, k) for k in range(4, len(colors))]
+    # Shapes keep off the rim, so that the picture also fits beside itself.
+    for i in range(9):
+        color = (palette[i % len(palette)] * np.float32(rng.uniform(0.8, 1.15))).tolist()
+        at = tuple(int(c) for c in rng.uniform(0.3, 0.7, 2) * size)
+        long = int(size * rng.uniform(0.05, 0.24) * (1 - 0.06 * i))
+        wide = int(long * rng.uniform(0.5, 1.0))
+        turn = float(rng.uniform(0, 180))
+        start = float(rng.choice([0.0, 180.0]))
+        end = start + float(rng.choice([180.0, 360.0]))
+        cv2.ellipse(sheet, at, (long, wide), turn, start, end, color, -1, cv2.LINE_AA)
+    for _ in range(5):
+        a, b = ((rng.uniform(0.12, 0.88, 2) * size).astype(int).tolist() for _ in range(2))
+        ink = (palette[0] * np.float32(0.5)).tolist()
+        cv2.line(sheet, a, b, ink, max(1, size // 170), cv2.LINE_AA)
+    brush = periodic_field(size, rng, slope=0.8, low=5, stretch=9)
+    rgb = np.ascontiguousarray(np.moveaxis(sheet, -1, 0))
+    return _shade(rgb, 0.06 * brush, _mottle(size, rng, 0.05, 0.05))
+
+
+@_builder
+def butterflies(size: int, colors: tuple[Color, ...], rng: Rng) -> F4:
+    """A mural: butterflies of colours 2, 3, ... among faint stems and leaves (1) on colour 0."""
+    import cv2
+
+    sheet = np.empty((size, size, 3), np.float32)
+    sheet[:] = _rgb(colors, 0)
+    stem = _rgb(colors, 1, fallback=0.7)
+    wings = [_rgb(colors, k, fallback=f) for k, f in ((2, 0.4), (3, 0.6), (4, 0.8))]
+    wings += [_rgb(colors, k) for k in range(5, len(colors))]
+    shifts = [(dx, dy) for dx in (-size, 0, size) for dy in (-size, 0, size)]
+
+    def leaf(x: float, y: float, long: float, turn: float, tone: F4) -> None:
+        for dx, dy in shifts:
+            at = (round(x + dx), round(y + dy))
+            axes = (max(1, round(long)), max(1, round(0.36 * long)))
+            cv2.ellipse(sheet, at, axes, turn, 0, 360, tone.tolist(), -1, cv2.LINE_AA)
+
+    for _ in range(11):
+        x, y = rng.uniform(0, size, 2)
+        heading = rng.uniform(-2.2, -0.9)
+        for step in range(12):
+            x += size * 0.026 * np.cos(heading)
+            y += size * 0.026 * np.sin(heading)
+            heading += rng.normal(0, 0.16)
+            tone = sheet[0, 0] * 0 + stem * np.float32(rng.uniform(0.92, 1.15))
+            side = 90.0 if step % 2 else -90.0
+            turn = float(np.degrees(heading) + 0.55 * side)
+            a = np.radians(turn)
+            long = size * 0.021 * (1.25 - step / 14)
+            leaf(x, y, size * 0.014, float(np.degrees(heading)), tone)
+            leaf(x + long * np.cos(a), y + long * np.sin(a), long, turn, tone)
+
+    def butterfly(x: float, y: float, s: float, turn: float, color: F4) -> None:
+        c, sn = np.cos(turn), np.sin(turn)
+        dark, pale = (0.25 * color).tolist(), (color + (1 - color) * 0.45).tolist()
+
+        def put(px: float, py: float, a: float, b: float, tilt: float, tone: list[float]) -> None:
+            for dx, dy in shifts:
+                at = (
+                    round(x + dx + s * (c * px - sn * py)),
+                    round(y + dy + s * (sn * px + c * py)),
+                )
+                axes = (max(1, round(s * a)), max(1, round(s * b)))
+                angle = float(np.degrees(turn) + tilt)
+                cv2.ellipse(sheet, at, axes, angle, 0, 360, tone, -1, cv2.LINE_AA)
+
+        for sx in (-1, 1):
+            for a, b, shrink, tone in ((1.0, 1.0, 0.0, dark), (0.84, 0.8, 0.0, color.tolist()),
+                                       (0.4, 0.42, 0.12, pale)):  # fmt: skip
+                put(sx * (0.52 + shrink), -0.36, 0.56 * a, 0.36 * b, sx * -35.0, tone)
+                put(sx * (0.40 + shrink), 0.34, 0.40 * a, 0.28 * b, sx * 50.0, tone)
+        put(0.0, 0.0, 0.07, 0.46, 0.0, dark)
+        for sx in (-1, 1):
+            put(sx * 0.13, -0.58, 0.03, 0.18, sx * 25.0, dark)
+
+    count = 20
+    for i in range(count):
+        # One in each place of a loose lattice.
+        x = size * ((i % 5) + rng.uniform(0.2, 0.8)) / 5
+        y = size * ((i // 5) + rng.uniform(0.2, 0.8)) / 4
+        tone = wings[i % len(wings)] * np.float32(rng.uniform(0.85, 1.1))
+        butterfly(x, y, size * rng.uniform(0.04, 0.085), rng.uniform(-0.7, 0.7), tone)
+    rgb = np.ascontiguousarray(np.moveaxis(sheet, -1, 0))
+    return _shade(rgb, 0.03 * periodic_field(size, rng, slope=1.7), _mottle(size, rng, 0.02, 0.04))
+
+
 # --- baking -------------------------------------------------------------------------------------
 
 
