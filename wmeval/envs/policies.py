@@ -201,11 +201,11 @@ class ExplorerPolicy:
     avoidance (Appendix "Unity Scenes"); the law is ours. Yaw is ``sway sin(2 pi t / period)`` plus
     a turn away from the nearest observed objects ahead, weighted by how near and how much ahead
     they are; it walks slower the more they weigh. What is not among the objects (hedges, low walls)
-    it feels: where the velocity leaves its forward direction it turns along the wall, and where it
-    stands still it turns on the spot for a while.
+    it feels: where the velocity leaves its forward direction it turns that way, off the wall, and
+    where it stands still it turns on the spot, each for a while.
 
     Made for scenes with the channels strafe, forward, yaw and pitch, whose flat vector begins like
-    WanderingGarden's. The episode's seed draws the wave's phase and the turns on the spot.
+    WanderingGarden's. The episode's seed draws the wave's phase and how long such turns last.
 
     Args:
         pace: forward action on a free way, 0 to 1.
@@ -250,7 +250,7 @@ class ExplorerPolicy:
         self._rng = np.random.Generator(np.random.PCG64(sequence))
         self._dt = float(task.control_period)
         self._phase = float(self._rng.uniform(0, 2 * math.pi))
-        self._asked = self._slow = self._until = 0.0
+        self._asked = self._slow = self._until = self._away = 0.0
         self._side = 1.0
 
     def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
@@ -272,7 +272,11 @@ class ExplorerPolicy:
         turn, weight = self._avoidance(vector[10:].tolist(), fx, fz)
         # Sliding along something: the velocity has left the forward direction to this side.
         aside = math.atan2(vx * fz - vz * fx, vx * fx + vz * fz) if speed > 0.3 else 0.0
-        turn += 1.5 * aside if abs(aside) > 0.15 else 0.0
+        if abs(aside) > 0.15 and time >= self._away:
+            self._side = math.copysign(1.0, aside)
+            self._away = time + float(self._rng.uniform(0.7, 1.5))
+        if time < self._away:
+            return self._action(self.pace, self._side)
         turn += self.sway * math.sin(2 * math.pi * time / self.period + self._phase)
         return self._action(self.pace * (1.0 - 0.6 * weight), turn)
 
