@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wmeval.assets.object_textures import OBJECT_TEXTURES
 from wmeval.assets.textures import TEXTURES, bake, decode_srgb, encode_srgb
 from wmeval.errors import UserError
 from wmeval.scene import Texture
@@ -37,7 +38,10 @@ def test_shape_and_repeatability(name):
 @pytest.mark.parametrize("name", [n for n in TEXTURES if n != "ball_panels"])
 def test_opposite_edges_fit(name):
     picture = baked(name).astype(float).mean(-1)
-    for axis in (0, 1):
+    if name in ("cube_stickers", "dice_faces"):
+        return  # atlases
+    # Maps over a thing fit together around it alone.
+    for axis in (1,) if name in OBJECT_TEXTURES and name != "plain" else (0, 1):
         across = np.abs(np.diff(picture, axis=axis)).mean(axis=1 - axis)
         first, last = np.take(picture, 0, axis), np.take(picture, -1, axis)
         # The step over the seam is no larger than the largest step within (a joint, a stripe).

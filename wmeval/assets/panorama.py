@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.textures import periodic_field
+from wmeval.assets.patterns import periodic_field
 from wmeval.errors import UserError
 from wmeval.scene import Color, Texture
 

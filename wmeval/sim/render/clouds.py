@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.textures import periodic_field
+from wmeval.assets.patterns import periodic_field
 
 
 def cloud_layer(size: int) -> NDArray[np.uint8]:
