@@ -58,6 +58,7 @@ class Stage:
         self._put_before: dict[int, Pose16] = {}
         self._put_by_show: dict[int, Pose16] = {}
         self._shown: set[_Key] = set()
+        self._kept_bodies = np.zeros(len(scene.bodies), bool)  # likewise
         self._kept: set[_Key] = set()  # put by the other hooks: read without a look
         self._shown_now: set[_Key] = set()
         self._shown_bodies = np.zeros(len(scene.bodies), bool)
@@ -145,7 +146,7 @@ class Stage:
         elif self._in_hooks:
             if self._shown_bodies[body]:
                 raise self._hidden(f"body {self._scene.bodies[body].name!r}")
-        else:
+        elif not self._kept_bodies[body] or self._shown_bodies[body]:
             self._look()
 
     def _hidden(self, what: str) -> UserError:
@@ -184,8 +185,7 @@ class Stage:
     def _set_data_state(
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> None:
-        if self._showing:
-            self._shown_bodies_now[body] = True
+        (self._shown_bodies_now if self._showing else self._kept_bodies)[body] = True
         w, x, y, z = quaternion
         self._rows.put(body, (*position, x, y, z, w, *linear, *angular))
 
@@ -203,8 +203,7 @@ class Stage:
                 f"set_states: {len(bodies)} bodies need numbers ({len(bodies)}, 13), got "
                 f"{numbers.shape}"
             )
-        if self._showing:
-            self._shown_bodies_now[bodies] = True
+        (self._shown_bodies_now if self._showing else self._kept_bodies)[bodies] = True
         self._rows.put_many(bodies, numbers)
 
     def set_active(self, body: int, on: bool) -> None:

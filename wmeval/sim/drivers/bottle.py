@@ -82,6 +82,8 @@ class Bottle(Driver):
         self._velocity = [0.0, 0.0, 0.0]
         self._rates = [0.0, 0.0, 0.0]
         self._still = True
+        zero = (0.0, 0.0, 0.0)
+        view.set_state(self._body, position, quaternion, zero, zero)
 
     def after(self, view: SubstepView) -> None:
         """Move through the substep just done."""
