@@ -21,7 +21,7 @@ Rng = np.random.Generator
 Builder = Callable[[F4, F4, tuple[Color, ...], Rng], tuple[F4, F4]]
 """(azimuth (1, W) and elevation (H, 1) [deg], colours, generator) -> linear (H, W, 3), cover."""
 
-LOW_DEG, HIGH_DEG = -26.0, 12.0
+LOW_DEG, HIGH_DEG = -26.0, 12.0  # as in ``sky.glsl``
 WIDTH, HEIGHT = 2048, 384
 SPAN_DEG = 180.0
 """Azimuth that builders paint over; the middle of the picture is 0."""

@@ -15,6 +15,9 @@ What looks good (materials of `wmeval.scene`):
 - Leaves, cloth, paper: meshes without thickness, ``two_sided``, roughness 0.6-0.9. All other
   meshes are drawn from outside only: close them.
 - Glass: opacity 0.1-0.35, ior 1.3-1.5, roughness 0.05.
+- A glass `Vessel` with liquid: traced pixel by pixel through outer wall, inner wall and surface of
+  the liquid (Snell, Fresnel, total reflection, absorption); the liquid's material is
+  ``labelled_solid``, its texture's first colour the tint of 13 cm of it. Labels stay unrefracted.
 - Sun: strength 2.5-3.2, elevation 35-55 degrees, softness 0.02-0.05; sky strength 1.
 
 Limits: balls cast exact discs and everything else its mesh into a shadow map of ``shadow_size``
@@ -22,7 +25,9 @@ texels over the scene's bounds (at most `pieces.MAX_SPAN` metres; a window follo
 larger scene). ``shadow_ids`` uses one of twice that size without filter: its outlines are right to
 one texel, 0.8 cm for a 16 m scene. Where shadows of several bodies lie over each other, the body
 nearest to the sun is named; ``shadow_masks`` has one bit for each body's whole shadow, drawn body
-by body (instances 1 to 64). Glass casts no shadow. Chrome shows no other chrome's reflections.
+by body (instances 1 to 64). Glass casts no shadow, a liquid in it an opaque one. Through a vessel
+one sees the floor, its shadows and the sky, but no other body. Chrome shows no other chrome's
+reflections.
 """
 
 from __future__ import annotations
