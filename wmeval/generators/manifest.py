@@ -10,16 +10,26 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from wmeval.assets.cards import Library
+from wmeval.envs.rigidbench.rows import CONDITIONS, Row, Split, check_row
 from wmeval.errors import UserError, first_problem
-from wmeval.scene import Card
 
-Split = Literal["train", "in_distribution", "ood-scene", "ood-object", "ood-both"]
+__all__ = [
+    "CONDITIONS",
+    "EVAL_PER_TASK",
+    "TRAIN_COUNTS",
+    "Row",
+    "Split",
+    "evaluation_manifest",
+    "read_manifest",
+    "refuse_evaluation_seeds",
+    "training_manifest",
+]
+
 TRAIN_COUNTS = {
     "free_fall": 1047,
     "bounce": 1000,
@@ -29,39 +39,9 @@ TRAIN_COUNTS = {
 }
 """Training clips by task (section A.2)."""
 
-CONDITIONS: tuple[tuple[Split, str, str], ...] = (
-    ("in_distribution", "train", "train"),
-    ("ood-scene", "held_out", "train"),
-    ("ood-object", "train", "held_out"),
-    ("ood-both", "held_out", "held_out"),
-)
-"""Evaluation condition, side of its settings, side of its objects (Table 6)."""
-
 EVAL_PER_TASK = 5
 _TRAIN_KEY, _EVAL_KEY = 0, 1
 _MAX_BYTES = 64 << 20
-
-
-class Row(Card):
-    """One sample.
-
-    Attributes:
-        sample_id: name of its clip.
-        scene_id: setting.
-        task_type: task.
-        surface_name: support in the setting.
-        seed: of everything drawn in it.
-        split: partition.
-        objects: ids that its task may draw from.
-    """
-
-    sample_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    scene_id: str
-    task_type: str
-    surface_name: str
-    seed: int = Field(ge=0, lt=2**63)
-    split: Split
-    objects: tuple[str, ...] = Field(min_length=1)
 
 
 def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
@@ -88,7 +68,7 @@ def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
     for i, item in enumerate(document):
         try:
             row = Row.model_validate(item)
-            _check(row, library)
+            check_row(row, library)
         except ValidationError as error:
             raise UserError(f"manifest {file}, row {i}: {first_problem(error)}") from error
         except UserError as error:
@@ -98,18 +78,6 @@ def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
     if twice:
         raise UserError(f"manifest {file}: sample_id {twice[0]!r} twice: rename one")
     return tuple(rows)
-
-
-def _check(row: Row, library: Library) -> None:
-    setting = library.settings.get(row.scene_id)
-    for field, value, known in (
-        ("task_type", row.task_type, library.tasks),
-        ("scene_id", row.scene_id, library.settings),
-        ("surface_name", row.surface_name, setting.surfaces if setting else {}),
-        *(("objects", name, library.objects) for name in row.objects),
-    ):
-        if value not in known:
-            raise UserError(f"{field}: no card {value!r}: choose from {', '.join(known)}")
 
 
 def evaluation_manifest(library: Library, seed: int = 0) -> tuple[Row, ...]:
