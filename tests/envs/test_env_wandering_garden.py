@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from exactness import check_flow, check_ids_depth, check_normals
+from scipy.spatial.transform import Rotation
 
 from wmeval.envs import environment_class
 from wmeval.envs.garden_court import PLAYER_HEIGHT, PLAYER_RADIUS, VISITOR_RADIUS
@@ -130,6 +131,22 @@ def test_the_player_cannot_leave_the_court():
         assert abs(vector[0]) < 19
         assert -17.7 < vector[2] < 21.7
         assert vector[1] == pytest.approx(PLAYER_HEIGHT / 2)
+
+
+def test_camera_twist_is_what_each_channel_does_at_full_action():
+    env = make()
+    for channel in range(4):
+        env.reset(seed=0)
+        action = np.zeros(4, np.float32)
+        action[channel] = -1.0 if channel == 1 else 1.0
+        action[channel] *= 0.5  # 2 m/s keeps to the free walk; all is linear
+        for _ in range(40):
+            env.step(action)
+        before = env.log.cameras.T_world_camera[0, 0]
+        env.step(action)
+        moved = np.linalg.inv(before) @ env.log.cameras.T_world_camera[0, 0]
+        twist = np.concatenate([moved[:3, 3], Rotation.from_matrix(moved[:3, :3]).as_rotvec()]) * 60
+        np.testing.assert_allclose(twist / action[channel], env.camera_twist[:, channel], atol=0.01)
 
 
 def play(name, seed, look=None, every=20, **kwargs):
