@@ -1,9 +1,10 @@
-"""The court of WanderingGarden: what stands where, of which material, and what moves.
+"""The court of WanderingGarden: what stands where, and of which material.
 
 The plan, seen from above (x right, y forward, metres): a gravel walk leads from the gate (0, -17)
-past two lamp posts to a round place with a fountain (0, 3), crosses a second walk and ends at a
-pergola. Hedges close the court at x = +-19 and y = -17.6 and 21.6. Anchors, walks and trees stand
-where they stand; the seed chooses bushes, flowers, the visitors' phases, wind and birds.
+past two lamp posts to a round place with a fountain (0, 3), crosses a second walk there and goes on
+north. Hedges close the court at x = +-19 and y = -17.6 and 21.6. Anchors, walks, trees and
+furniture stand where they stand; the seed chooses bushes and flowers. What moves is in
+`garden_life`.
 """
 
 from __future__ import annotations
@@ -13,17 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from pydantic import JsonValue
 
 from wmeval.assets import garden, trees
 from wmeval.assets.foliage import blades, leaf_cluster, lump, placed
-from wmeval.assets.mannequin import SKELETON, mannequin
 from wmeval.assets.meshes import merge
-from wmeval.envs.parts import material, yaw
+from wmeval.envs.parts import yaw
 from wmeval.scene import (
     Body,
     Box,
-    Capsule,
     Collision,
     Cylinder,
     Mesh,
@@ -32,7 +30,6 @@ from wmeval.scene import (
     Vec3,
     Visual,
 )
-from wmeval.sim.protocol import DriverSpec
 
 Parts = Mapping[str, MeshData]
 
@@ -322,239 +319,3 @@ def plantings(b: Builder, rng: np.random.Generator) -> None:
         b.add(name, "foliage", [Visual(shape=b.mesh(mesh), material="reed_leaves")], (x, y, 0.0),
               turn=float(rng.uniform(0, 360)), moving=True)  # fmt: skip
         b.boughs.append((name, 1.0, 1.0))
-
-
-def player(b: Builder) -> None:
-    """The capsule that walks."""
-    shape = Capsule(radius=PLAYER_RADIUS, height=PLAYER_HEIGHT)
-    visual = Visual(shape=shape, material="capsule")
-    b.add("player", "player", [visual], PLAYER_START, moving=True, solid=[Collision(shape=shape)])
-
-
-VISITORS: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = (
-    # Speed [m/s] and closed walk (x, y) [m]: around the fountain; along the south walk and back.
-    (1.15, tuple((3.9 * math.cos(0.2 * math.pi * k), 3.0 + 3.9 * math.sin(0.2 * math.pi * k))
-                 for k in range(10))),
-    (1.35, ((0.65, -8.3), (0.75, -5.5), (0.85, -2.6), (3.4, -0.2), (4.5, 3.0), (3.0, 6.5),
-            (0.0, 7.6), (-3.0, 6.5), (-4.5, 3.0), (-3.4, -0.2), (-0.85, -2.6), (-0.75, -5.5),
-            (-0.65, -8.3), (0.0, -9.1))),
-)  # fmt: skip
-
-
-def visitors(b: Builder, rng: np.random.Generator) -> list[DriverSpec]:
-    """Two strollers: a body that keeps others off, and the limbs of a mannequin that walks."""
-    drivers = []
-    for i, (speed, walk) in enumerate(VISITORS):
-        stature = (1.72, 1.8)[i]
-        shape = Cylinder(radius=VISITOR_RADIUS, height=stature)
-        name = f"visitor_{i}"
-        points: list[JsonValue] = [[x, y, stature / 2] for x, y in walk]
-        b.add(name, "visitor", [], (*walk[0], stature / 2), moving=True,
-              solid=[Collision(shape=shape)])  # fmt: skip
-        drivers.append(
-            DriverSpec(
-                kind="spline",
-                params={
-                    "body": name,
-                    "points": points,
-                    "speed": speed,
-                    "start": float(rng.uniform()),
-                },
-            )
-        )
-        figure = mannequin(f"visitor_{i}", f"visitor_{i}_joints", stature=stature)
-        b.meshes.update(figure.meshes)
-        for bone in SKELETON:
-            x, y, z = figure.positions[bone.name]
-            b.add(f"{name}_{bone.name}", "limb", figure.visuals[bone.name],
-                  (walk[0][0] + x, walk[0][1] + y, z), moving=True)  # fmt: skip
-        drivers.append(
-            DriverSpec(
-                kind="gait",
-                params={
-                    "root": name,
-                    "prefix": f"{name}_",
-                    "modal": f"{name}_gait",
-                    "ground": stature / 2,
-                    "stature": stature,
-                },
-            )
-        )
-    return drivers
-
-
-BIRDS = 12
-
-
-def birds(b: Builder, rng: np.random.Generator) -> DriverSpec:
-    """A flock over the court."""
-    parts = garden.bird()
-    body, wing = (b.mesh(parts[name]) for name in ("body", "wing"))
-    names, wings = [], []
-    for i in range(BIRDS):
-        names.append(f"bird_{i:02d}")
-        b.add(
-            names[-1], "bird", [Visual(shape=body, material="feathers")], (0, 0, 9.0), moving=True
-        )
-        pair = (f"bird_{i:02d}_wing_left", f"bird_{i:02d}_wing_right")
-        for name in pair:
-            b.add(name, "wing", [Visual(shape=wing, material="feathers")], (0, 0, 9.0), moving=True)
-        wings.append(list(pair))
-    return DriverSpec(
-        kind="boids",
-        params={
-            "birds": list(names),
-            "wings": [list(pair) for pair in wings],
-            "hinge": [0.02, 0.03, 0.02],
-            "centre": [0.0, 6.0, 8.0],
-            "half": [17.0, 15.0, 3.2],
-            "obstacles": [[-7.6, 9.6, 6.2, 4.6], [11.0, 6.6, 5.8, 2.6], [13.6, 8.8, 5.8, 2.6]],
-            "seed": int(rng.integers(2**31)),
-        },
-    )
-
-
-PARTICLES: tuple[tuple[str, int, str, Vec3, dict[str, JsonValue]], ...] = (
-    # role, slots, material, radii of a particle [m], parameters of the driver
-    ("petal", 24, "petal", (0.045, 0.032, 0.01), {
-        "motion": "fall", "low": [-14.2, -10.8, 2.3], "high": [-7.6, -3.8, 3.7],
-        "velocity": [0.35, 0.2, -0.75], "spread": [0.3, 0.3, 0.2], "period": 6.0, "life": 5.0,
-        "swing": 0.16, "rate": 0.55, "spin": 4.0, "floor": 0.02}),
-    ("petal", 12, "maple_leaves", (0.06, 0.05, 0.008), {
-        "motion": "fall", "low": [7.6, -4.6, 2.4], "high": [10.6, -1.6, 4.2],
-        "velocity": [0.3, 0.15, -0.85], "spread": [0.3, 0.3, 0.2], "period": 7.0, "life": 5.0,
-        "swing": 0.2, "rate": 0.5, "spin": 4.0, "floor": 0.02}),
-    ("drop", 20, "drop", (0.022, 0.022, 0.03), {
-        "motion": "jet", "low": [-0.02, 2.98, 1.78], "high": [0.02, 3.02, 1.8],
-        "velocity": [0.0, 0.0, 1.9], "spread": [0.62, 0.62, 0.15], "period": 0.82, "life": 0.82,
-        "floor": 0.46}),
-    ("mote", 10, "mote", (0.025, 0.025, 0.025), {
-        "motion": "drift", "low": [6.4, -12.2, 0.5], "high": [12.6, -6.4, 1.7], "period": 9.0,
-        "life": 6.5, "swing": 0.55, "rate": 0.14, "spin": 0.6}),
-)  # fmt: skip
-
-
-def particles(b: Builder, rng: np.random.Generator) -> list[DriverSpec]:
-    """Petals, leaves, drops and motes: fixed pools."""
-    drivers = []
-    for k, (role, count, look, radii, params) in enumerate(PARTICLES):
-        shape = b.mesh(lump(31 + k, radii, level=0, bumps=0.1, metres=0.2))
-        names = [f"{role}_{k}_{i:02d}" for i in range(count)]
-        for name in names:
-            b.add(name, role, [Visual(shape=shape, material=look)], (0, 0, -5.0), moving=True,
-                  active=False)  # fmt: skip
-        seed = int(rng.integers(2**31))
-        drivers.append(
-            DriverSpec(kind="particles", params={**params, "bodies": list(names), "seed": seed})
-        )
-    return drivers
-
-
-def wind(b: Builder, rng: np.random.Generator) -> DriverSpec:
-    """The wind in all boughs: higher and further out ones move more."""
-    sway, shift = [], []
-    for name, height, outer in b.boughs:
-        reed = name.startswith("reeds")
-        stiff = 0.35 if name.startswith("cypress") else 1.0
-        sway.append(9.0 if reed else stiff * (1.2 + 3.2 * outer))
-        shift.append(0.0 if reed else stiff * 0.016 * height * outer)
-    return DriverSpec(
-        kind="wind",
-        params={
-            "bodies": [name for name, _, _ in b.boughs],
-            "sway_deg": sway,
-            "shift": shift,
-            "heading_deg": float(rng.uniform(0, 360)),
-            "speed": 4.5,
-            "seed": int(rng.integers(2**31)),
-        },
-    )
-
-
-def court(rng: np.random.Generator) -> tuple[Builder, tuple[DriverSpec, ...]]:
-    """Everything in the court, and all that moves it but the player's driver.
-
-    Args:
-        rng: of the plantings, the visitors' places, birds, particles and wind.
-    """
-    b = Builder()
-    player(b)
-    grounds(b)
-    landmarks(b)
-    woods(b)
-    plantings(b, rng)
-    walks = visitors(b, rng)
-    return b, (*walks, birds(b, rng), *particles(b, rng), wind(b, rng))
-
-
-_ROUGH = {"roughness": 0.9, "specular": 0.06}
-
-MATERIALS = (
-    material("lawn", "grass", (0.10, 0.165, 0.05), (0.17, 0.185, 0.075), uv_m=5.0, **_ROUGH),
-    material("gravel", "gravel", (0.56, 0.50, 0.41), (0.24, 0.20, 0.15), uv_m=1.9, **_ROUGH),
-    material("paving", "masonry", (0.47, 0.43, 0.37), (0.24, 0.22, 0.19), uv_m=2.6, seed=3,
-             **_ROUGH),
-    material("kerb", "concrete", (0.42, 0.40, 0.36), (0.28, 0.26, 0.22), uv_m=1.0, **_ROUGH),
-    material("masonry", "masonry", (0.40, 0.36, 0.30), (0.21, 0.19, 0.16), uv_m=1.3, **_ROUGH),
-    material("coping", "concrete", (0.50, 0.47, 0.41), (0.32, 0.30, 0.25), uv_m=1.2, **_ROUGH),
-    material("stone", "concrete", (0.56, 0.53, 0.47), (0.33, 0.31, 0.26), uv_m=1.4, **_ROUGH),
-    material("rock", "weathered", (0.30, 0.285, 0.26), (0.12, 0.115, 0.10), (0.22, 0.24, 0.13),
-             **_ROUGH),
-    material("moss", "leaves", (0.04, 0.075, 0.015), (0.17, 0.24, 0.05), **_ROUGH),
-    material("soil", "speckle", (0.075, 0.05, 0.033), (0.13, 0.09, 0.06), **_ROUGH),
-    material("iron", "brushed", (0.035, 0.045, 0.042), (0.06, 0.075, 0.07), uv_m=0.5,
-             roughness=0.45, specular=0.5),
-    material("pane", "speckle", (0.95, 0.80, 0.50), (0.99, 0.90, 0.66), uv_m=0.3,
-             roughness=0.25, specular=0.6),
-    material("wood", "planks", (0.27, 0.155, 0.08), (0.16, 0.09, 0.045), uv_m=1.1, **_ROUGH),
-    material("white_wood", "planks", (0.72, 0.70, 0.65), (0.58, 0.56, 0.5), uv_m=1.4, **_ROUGH),
-    material("water", "ripples", (0.018, 0.055, 0.06), (0.045, 0.11, 0.10),
-             roughness=0.12, specular=1.0),
-    material("pads", "leaves", (0.05, 0.12, 0.03), (0.16, 0.30, 0.07), **_ROUGH),
-    material("oak_bark", "bark", (0.20, 0.155, 0.11), (0.05, 0.036, 0.026), (0.12, 0.15, 0.05),
-             **_ROUGH),
-    material("bark", "bark", (0.17, 0.125, 0.095), (0.05, 0.035, 0.026), **_ROUGH),
-    material("birch_bark", "birch_bark", (0.72, 0.70, 0.65), (0.05, 0.042, 0.036), **_ROUGH),
-    material("oak_leaves", "leaves", (0.028, 0.062, 0.016), (0.155, 0.255, 0.055), **_ROUGH),
-    material("birch_leaves", "leaves", (0.055, 0.10, 0.02), (0.30, 0.38, 0.08),
-             (0.42, 0.40, 0.08), seed=1, **_ROUGH),
-    material("maple_leaves", "leaves", (0.10, 0.016, 0.016), (0.40, 0.075, 0.045),
-             (0.48, 0.20, 0.05), seed=2, **_ROUGH),
-    material("plum_leaves", "petals", (0.12, 0.07, 0.06), (0.42, 0.20, 0.24), (0.80, 0.48, 0.58),
-             (0.86, 0.62, 0.68), seed=3, **_ROUGH),
-    material("cypress_leaves", "leaves", (0.014, 0.042, 0.022), (0.07, 0.14, 0.065), seed=4,
-             **_ROUGH),
-    material("hedge_leaves", "leaves", (0.018, 0.05, 0.014), (0.09, 0.18, 0.04), seed=5, **_ROUGH),
-    material("vine_leaves", "petals", (0.03, 0.07, 0.02), (0.14, 0.25, 0.06), (0.40, 0.30, 0.62),
-             (0.55, 0.45, 0.75), seed=6, **_ROUGH),
-    material("reed_leaves", "leaves", (0.09, 0.13, 0.03), (0.26, 0.32, 0.09), seed=7, **_ROUGH),
-    material("bush_leaves_0", "leaves", (0.022, 0.065, 0.016), (0.12, 0.24, 0.045), seed=8,
-             **_ROUGH),
-    material("bush_leaves_1", "leaves", (0.05, 0.085, 0.03), (0.22, 0.30, 0.12), seed=9, **_ROUGH),
-    material("bush_leaves_2", "leaves", (0.04, 0.08, 0.012), (0.26, 0.34, 0.05), (0.5, 0.45, 0.07),
-             seed=10, **_ROUGH),
-    *(
-        material(f"flowers_{i}", "petals", (0.025, 0.06, 0.018), (0.12, 0.23, 0.05), *colors,
-                 seed=20 + i, **_ROUGH)
-        for i, colors in enumerate((
-            ((0.72, 0.04, 0.10), (0.86, 0.30, 0.36)),
-            ((0.88, 0.70, 0.08), (0.90, 0.84, 0.50)),
-            ((0.28, 0.10, 0.52), (0.52, 0.36, 0.76)),
-            ((0.86, 0.82, 0.78), (0.90, 0.55, 0.65)),
-        ))
-    ),
-    material("forest", "leaves", (0.03, 0.055, 0.02), (0.12, 0.19, 0.06), seed=11, **_ROUGH),
-    material("hills", "grass", (0.07, 0.115, 0.05), (0.12, 0.15, 0.075), **_ROUGH),
-    material("capsule", "speckle", (0.62, 0.64, 0.68), (0.45, 0.48, 0.55), (0.75, 0.76, 0.78),
-             uv_m=0.8, roughness=0.5, specular=0.4),
-    material("visitor_0", "noise", (0.62, 0.42, 0.26), (0.72, 0.52, 0.34), roughness=0.55,
-             specular=0.3),
-    material("visitor_0_joints", "noise", (0.25, 0.16, 0.10), (0.32, 0.21, 0.14), roughness=0.5),
-    material("visitor_1", "noise", (0.34, 0.42, 0.52), (0.42, 0.50, 0.60), roughness=0.55,
-             specular=0.3),
-    material("visitor_1_joints", "noise", (0.12, 0.15, 0.20), (0.16, 0.20, 0.26), roughness=0.5),
-    material("petal", "noise", (0.82, 0.50, 0.58), (0.90, 0.72, 0.76), **_ROUGH),
-    material("drop", "noise", (0.75, 0.85, 0.90), (0.92, 0.96, 0.98), roughness=0.15, specular=0.9),
-    material("mote", "noise", (0.98, 0.86, 0.45), (0.99, 0.95, 0.70), roughness=0.4, specular=0.3),
-    material("feathers", "noise", (0.035, 0.04, 0.055), (0.10, 0.11, 0.14), **_ROUGH),
-)  # fmt: skip

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from wmeval.envs.base import Composition, Observation, WorldEnv
 from wmeval.envs.garden_court import (
     ANCHORS,
-    MATERIALS,
     OBJECT_ROLES,
     PLAYER_HEIGHT,
     PLAYER_RADIUS,
     PLAYER_START,
-    VISITORS,
-    court,
 )
+from wmeval.envs.garden_life import VISITORS, court
+from wmeval.envs.garden_materials import MATERIALS
 from wmeval.envs.parts import unit
 from wmeval.scene import Camera, Modal, Scene, Sky, Sun
 from wmeval.sim.drivers.gait import gait_modal

@@ -1,0 +1,77 @@
+"""What WanderingGarden is made of: its materials."""
+
+from __future__ import annotations
+
+from wmeval.envs.parts import material
+
+_ROUGH = {"roughness": 0.9, "specular": 0.06}
+
+MATERIALS = (
+    material("lawn", "grass", (0.10, 0.165, 0.05), (0.17, 0.185, 0.075), uv_m=5.0, **_ROUGH),
+    material("gravel", "gravel", (0.56, 0.50, 0.41), (0.24, 0.20, 0.15), uv_m=1.9, **_ROUGH),
+    material("paving", "masonry", (0.47, 0.43, 0.37), (0.24, 0.22, 0.19), uv_m=2.6, seed=3,
+             **_ROUGH),
+    material("kerb", "concrete", (0.42, 0.40, 0.36), (0.28, 0.26, 0.22), uv_m=1.0, **_ROUGH),
+    material("masonry", "masonry", (0.40, 0.36, 0.30), (0.21, 0.19, 0.16), uv_m=1.3, **_ROUGH),
+    material("coping", "concrete", (0.50, 0.47, 0.41), (0.32, 0.30, 0.25), uv_m=1.2, **_ROUGH),
+    material("stone", "concrete", (0.56, 0.53, 0.47), (0.33, 0.31, 0.26), uv_m=1.4, **_ROUGH),
+    material("rock", "weathered", (0.30, 0.285, 0.26), (0.12, 0.115, 0.10), (0.22, 0.24, 0.13),
+             **_ROUGH),
+    material("moss", "leaves", (0.04, 0.075, 0.015), (0.17, 0.24, 0.05), **_ROUGH),
+    material("soil", "speckle", (0.075, 0.05, 0.033), (0.13, 0.09, 0.06), **_ROUGH),
+    material("iron", "brushed", (0.035, 0.045, 0.042), (0.06, 0.075, 0.07), uv_m=0.5,
+             roughness=0.45, specular=0.5),
+    material("pane", "speckle", (0.95, 0.80, 0.50), (0.99, 0.90, 0.66), uv_m=0.3,
+             roughness=0.25, specular=0.6),
+    material("wood", "planks", (0.27, 0.155, 0.08), (0.16, 0.09, 0.045), uv_m=1.1, **_ROUGH),
+    material("white_wood", "planks", (0.72, 0.70, 0.65), (0.58, 0.56, 0.5), uv_m=1.4, **_ROUGH),
+    material("water", "ripples", (0.018, 0.055, 0.06), (0.045, 0.11, 0.10),
+             roughness=0.12, specular=1.0),
+    material("pads", "leaves", (0.05, 0.12, 0.03), (0.16, 0.30, 0.07), **_ROUGH),
+    material("oak_bark", "bark", (0.20, 0.155, 0.11), (0.05, 0.036, 0.026), (0.12, 0.15, 0.05),
+             **_ROUGH),
+    material("bark", "bark", (0.17, 0.125, 0.095), (0.05, 0.035, 0.026), **_ROUGH),
+    material("birch_bark", "birch_bark", (0.72, 0.70, 0.65), (0.05, 0.042, 0.036), **_ROUGH),
+    material("oak_leaves", "leaves", (0.028, 0.062, 0.016), (0.155, 0.255, 0.055), **_ROUGH),
+    material("birch_leaves", "leaves", (0.055, 0.10, 0.02), (0.30, 0.38, 0.08),
+             (0.42, 0.40, 0.08), seed=1, **_ROUGH),
+    material("maple_leaves", "leaves", (0.10, 0.016, 0.016), (0.40, 0.075, 0.045),
+             (0.48, 0.20, 0.05), seed=2, **_ROUGH),
+    material("plum_leaves", "petals", (0.12, 0.07, 0.06), (0.42, 0.20, 0.24), (0.80, 0.48, 0.58),
+             (0.86, 0.62, 0.68), seed=3, **_ROUGH),
+    material("cypress_leaves", "leaves", (0.014, 0.042, 0.022), (0.07, 0.14, 0.065), seed=4,
+             **_ROUGH),
+    material("hedge_leaves", "leaves", (0.018, 0.05, 0.014), (0.09, 0.18, 0.04), seed=5, **_ROUGH),
+    material("vine_leaves", "petals", (0.03, 0.07, 0.02), (0.14, 0.25, 0.06), (0.40, 0.30, 0.62),
+             (0.55, 0.45, 0.75), seed=6, **_ROUGH),
+    material("reed_leaves", "leaves", (0.09, 0.13, 0.03), (0.26, 0.32, 0.09), seed=7, **_ROUGH),
+    material("bush_leaves_0", "leaves", (0.022, 0.065, 0.016), (0.12, 0.24, 0.045), seed=8,
+             **_ROUGH),
+    material("bush_leaves_1", "leaves", (0.05, 0.085, 0.03), (0.22, 0.30, 0.12), seed=9, **_ROUGH),
+    material("bush_leaves_2", "leaves", (0.04, 0.08, 0.012), (0.26, 0.34, 0.05), (0.5, 0.45, 0.07),
+             seed=10, **_ROUGH),
+    *(
+        material(f"flowers_{i}", "petals", (0.025, 0.06, 0.018), (0.12, 0.23, 0.05), *colors,
+                 seed=20 + i, **_ROUGH)
+        for i, colors in enumerate((
+            ((0.72, 0.04, 0.10), (0.86, 0.30, 0.36)),
+            ((0.88, 0.70, 0.08), (0.90, 0.84, 0.50)),
+            ((0.28, 0.10, 0.52), (0.52, 0.36, 0.76)),
+            ((0.86, 0.82, 0.78), (0.90, 0.55, 0.65)),
+        ))
+    ),
+    material("forest", "leaves", (0.03, 0.055, 0.02), (0.12, 0.19, 0.06), seed=11, **_ROUGH),
+    material("hills", "grass", (0.07, 0.115, 0.05), (0.12, 0.15, 0.075), **_ROUGH),
+    material("capsule", "speckle", (0.62, 0.64, 0.68), (0.45, 0.48, 0.55), (0.75, 0.76, 0.78),
+             uv_m=0.8, roughness=0.5, specular=0.4),
+    material("visitor_0", "noise", (0.62, 0.42, 0.26), (0.72, 0.52, 0.34), roughness=0.55,
+             specular=0.3),
+    material("visitor_0_joints", "noise", (0.25, 0.16, 0.10), (0.32, 0.21, 0.14), roughness=0.5),
+    material("visitor_1", "noise", (0.34, 0.42, 0.52), (0.42, 0.50, 0.60), roughness=0.55,
+             specular=0.3),
+    material("visitor_1_joints", "noise", (0.12, 0.15, 0.20), (0.16, 0.20, 0.26), roughness=0.5),
+    material("petal", "noise", (0.82, 0.50, 0.58), (0.90, 0.72, 0.76), **_ROUGH),
+    material("drop", "noise", (0.75, 0.85, 0.90), (0.92, 0.96, 0.98), roughness=0.15, specular=0.9),
+    material("mote", "noise", (0.98, 0.86, 0.45), (0.99, 0.95, 0.70), roughness=0.4, specular=0.3),
+    material("feathers", "noise", (0.035, 0.04, 0.055), (0.10, 0.11, 0.14), **_ROUGH),
+)  # fmt: skip
