@@ -355,9 +355,9 @@ def merge(
     parts: Annotated[list[str] | None, typer.Argument(help="Shards that worked elsewhere.")] = None,
 ) -> None:
     """Join the shards of a set, check that none is missing, write its manifest."""
-    from wmeval.generators.rollouts import merge_rollouts
+    from wmeval.datasets.set_runs import merge_set
 
-    _print(f"{merge_rollouts(out, parts or [])}: complete")
+    _print(f"{merge_set(out, parts or [])}: complete")
 
 
 # --- comparing ----------------------------------------------------------------------------------

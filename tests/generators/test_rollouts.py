@@ -9,12 +9,13 @@ import fsspec
 import numpy as np
 import pytest
 
+from wmeval.datasets.set_runs import merge_set
 from wmeval.datasets.sets import read_set
 from wmeval.datasets.validate import validate
 from wmeval.envs.plans import plans_of
 from wmeval.errors import UserError
 from wmeval.generators import rollouts
-from wmeval.generators.rollouts import generate_rollouts, merge_rollouts
+from wmeval.generators.rollouts import generate_rollouts
 from wmeval.jobs.atomic import claim
 
 ENV = "WMEval/BallRoller-v0"
@@ -41,13 +42,13 @@ def test_the_way_does_not_change_a_byte(tmp_path):
     assert first.made == (0, 2)
     assert not first.complete
     with pytest.raises(UserError, match=r"2 of 4 episodes are missing or damaged \(1, 3\)"):
-        merge_rollouts(tmp_path / "shards")
+        merge_set(tmp_path / "shards")
     assert BARE("random", 4, tmp_path / "shards", shard=(1, 2)).complete
     assert digests(tmp_path / "shards") == expected
 
     BARE("random", 4, tmp_path / "part", shard="1/2")
     BARE("random", 4, tmp_path / "gathered", shard="0/2")
-    merge_rollouts(tmp_path / "gathered", [tmp_path / "part"])
+    merge_set(tmp_path / "gathered", [tmp_path / "part"])
     assert digests(tmp_path / "gathered") == expected
 
     # A kill after a sample but before its row: the sample does not count and is made again.
@@ -201,7 +202,7 @@ def test_only_shards_write_in_one_place_at_once(tmp_path):
     make = partial(BARE, "random", 2, tmp_path / "set", max_steps=2)
     with claim(tmp_path / "set", shared=True):  # another shard is at work
         assert make(shard="0/2").made == (0,)
-        for alone in (make, partial(merge_rollouts, tmp_path / "set")):
+        for alone in (make, partial(merge_set, tmp_path / "set")):
             with pytest.raises(UserError, match="another run is writing here"):
                 alone()
         with (
@@ -241,7 +242,10 @@ def test_what_is_wrong_for_every_episode_is_said_once(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"policy": "clever"}, "unknown policy 'clever': choose from random, explorer, plan, replay"),
+        (
+            {"policy": "clever"},
+            "unknown policy 'clever': choose from random, explorer, plan, replay",
+        ),
         ({"policy": "plan", "plan": "upwards"}, "no plan 'upwards'"),
         ({"policy": "random", "plan": "forward"}, "takes no plan"),
         ({"policy": "replay"}, "needs source"),

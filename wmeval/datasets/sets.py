@@ -1,9 +1,12 @@
-"""Sets of rollouts: a folder or URL whose samples exist only once their row is written.
+"""Sets of samples: a folder or URL whose samples exist only once their row is written.
 
 set.json             what the set is (format, job)
-episodes/000000.h5   samples (or 000000.zarr/), 000000.mp4 beside them
+SAMPLES/000000.h5    samples (or 000000.zarr/), 000000.mp4 beside them
 rows/000000.json     one row per finished sample: seed, length, checksums; written after it
 manifest.json        all rows; written last, when the set is complete
+
+SAMPLES is ``episodes`` in a set of rollouts (`ROLLOUTS`) and ``clips`` in a set of clips (`CLIPS`),
+which keeps meshes that clips share once, in ``meshes/``.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +27,60 @@ from wmeval.errors import UserError
 from wmeval.jobs.atomic import FolderKind
 from wmeval.jobs.ledger import canonical, checksum
 
-FORMAT = "wmeval-rollouts/1"
-SET, MANIFEST, ROWS, EPISODES = "set.json", "manifest.json", "rows", "episodes"
-SET_FOLDER = FolderKind(
-    files=(
-        rf"({SET}|{MANIFEST}|{ROWS}/\d+\.json)"
-        rf"|{EPISODES}/\d+(\.h5|\.mp4|\.zarr/({zarr_store.STORE.files}))"
-    ),
-    marks=dict.fromkeys((SET, MANIFEST, rf"{ROWS}/.*"), f'"{FORMAT}"'),
-)
+SET, MANIFEST, ROWS = "set.json", "manifest.json", "rows"
 _LIMIT = 1 << 30
-_MEND = "run its `wmeval generate rollouts` again"
+
+
+@dataclass(frozen=True)
+class SetKind:
+    """What tells the sets of one maker from others.
+
+    Attributes:
+        format: as its JSON files state it.
+        what: what its samples are, for messages.
+        samples: folder of the samples; the job states their number under this name.
+        mend: what makes a damaged sample again, for messages.
+        shared: regular expression of further files, which several rows may name.
+    """
+
+    format: str
+    what: str
+    samples: str
+    mend: str
+    shared: str = ""
+
+    @cached_property
+    def folder(self) -> FolderKind:
+        """How a folder of such a set is told from everything else."""
+        return FolderKind(
+            files=(
+                rf"({SET}|{MANIFEST}|{ROWS}/\d+\.json)"
+                rf"|{self.samples}/\d+(\.h5|\.mp4|\.zarr/({zarr_store.STORE.files}))"
+                + (f"|{self.shared}" if self.shared else "")
+            ),
+            marks=dict.fromkeys((SET, MANIFEST, rf"{ROWS}/.*"), f'"{self.format}"'),
+        )
+
+    def count(self, job: Mapping[str, Any]) -> int:
+        """How many samples a job asks for."""
+        return int(job[self.samples])
+
+    def nothing(self, place: Location) -> UserError:
+        """The error of a place without such a set."""
+        return UserError(f"{place.url}: there is no set of {self.what} here (no {SET}).")
+
+
+ROLLOUTS = SetKind(
+    "wmeval-rollouts/1", "rollouts", "episodes", "run its `wmeval generate rollouts` again"
+)
+CLIPS = SetKind(
+    "wmeval-clips/1",
+    "clips",
+    "clips",
+    "run its `wmeval generate` again",
+    shared=r"meshes/[0-9a-f]{64}\.npz",
+)
+KINDS = (ROLLOUTS, CLIPS)
 
 
 def sealed(value: Mapping[str, Any]) -> bytes:
@@ -41,7 +88,7 @@ def sealed(value: Mapping[str, Any]) -> bytes:
     return (canonical({**value, "sha256": checksum(value)}) + "\n").encode()
 
 
-def unsealed(place: Location, key: str) -> dict[str, Any] | None:
+def unsealed(place: Location, key: str, kind: SetKind = ROLLOUTS) -> dict[str, Any] | None:
     """Read what `sealed` made; None when there is no such object.
 
     Raises:
@@ -59,8 +106,8 @@ def unsealed(place: Location, key: str) -> dict[str, Any] | None:
         raise damaged(where, "it cannot be read") from error
     if not whole:
         raise damaged(where, "its checksum does not match")
-    if value.get("format") != FORMAT:
-        raise UserError(f"{where}: format is {value.get('format')!r}, not {FORMAT!r}.")
+    if value.get("format") != kind.format:
+        raise UserError(f"{where}: format is {value.get('format')!r}, not {kind.format!r}.")
     return dict(value)
 
 
@@ -69,25 +116,26 @@ def plain(value: Any) -> Any:
     return json.loads(canonical(value))
 
 
-def is_set(place: Location) -> bool:
-    """There is a set of rollouts here, or what is left of one."""
-    if place.get(SET, limit=_LIMIT) is not None:
-        return True
-    return f'"{FORMAT}"'.encode() in (place.get(MANIFEST, limit=_LIMIT) or b"")[:100]
+def kind_of(place: Location) -> SetKind | None:
+    """Kind of the set that is here, or of what is left of one; None without one."""
+    head = place.get(SET, limit=_LIMIT)
+    text = (head or b"") + (place.get(MANIFEST, limit=_LIMIT) or b"")[:100]
+    found = next((kind for kind in KINDS if f'"{kind.format}"'.encode() in text), None)
+    return ROLLOUTS if found is None and head is not None else found
 
 
-def is_whole(place: Location, episode: int) -> bool:
+def is_whole(place: Location, number: int, kind: SetKind = ROLLOUTS) -> bool:
     """The sample is there, with its row and byte for byte as the row says."""
     try:
-        row = unsealed(place, row_key(episode))
-        return row is not None and not sample_problems(place, row)
+        row = unsealed(place, row_key(number), kind)
+        return row is not None and not sample_problems(place, row, kind)
     except UserError:
         return False
 
 
-def episode_name(episode: int) -> str:
-    """Name of an episode in file names."""
-    return f"{episode:06d}"
+def sample_name(number: int) -> str:
+    """Name of a sample in file names."""
+    return f"{number:06d}"
 
 
 def object_entry(content: bytes) -> list[int | str]:
@@ -95,23 +143,41 @@ def object_entry(content: bytes) -> list[int | str]:
     return [len(content), hashlib.sha256(content).hexdigest()]
 
 
-def row_key(episode: int) -> str:
-    """Where the row of an episode lies."""
-    return f"{ROWS}/{episode_name(episode)}.json"
+def row_key(number: int) -> str:
+    """Where the row of a sample lies."""
+    return f"{ROWS}/{sample_name(number)}.json"
 
 
-def rows_of(place: Location, episodes: int) -> dict[int, dict[str, Any]]:
-    """Rows of the finished samples, by episode.
+def rows_of(place: Location, count: int, kind: SetKind = ROLLOUTS) -> dict[int, dict[str, Any]]:
+    """Rows of the finished samples, by number.
 
     Raises:
         UserError: a damaged row; the set's maker makes its sample again.
     """
     rows = {}
-    for episode in range(episodes):
-        row = unsealed(place, row_key(episode))
+    for number in range(count):
+        row = unsealed(place, row_key(number), kind)
         if row is not None:
-            rows[episode] = row
+            rows[number] = row
     return rows
+
+
+def read_rows(
+    place: Location, kind: SetKind = ROLLOUTS
+) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """Job of a set, and the rows of its finished samples in order.
+
+    Raises:
+        UserError: no set of this kind here, or a damaged one.
+    """
+    head = unsealed(place, SET, kind)
+    if head is None:
+        raise kind.nothing(place)
+    manifest = unsealed(place, MANIFEST, kind)
+    if manifest is not None:
+        return dict(head["job"]), tuple(manifest["rows"])
+    found = rows_of(place, kind.count(head["job"]), kind)
+    return dict(head["job"]), tuple(found[i] for i in sorted(found))
 
 
 @dataclass(frozen=True)
@@ -144,70 +210,84 @@ class RolloutSet:
 
 
 def read_set(url: str | Path) -> RolloutSet:
-    """Open a set; samples are read when they are asked for.
+    """Open a set of rollouts; samples are read when they are asked for.
 
     Raises:
         UserError: no set here, or a damaged one.
     """
     place = locate(url)
-    head = unsealed(place, SET)
-    if head is None:
-        raise UserError(f"{place.url}: there is no set of rollouts here (no {SET}).")
-    manifest = unsealed(place, MANIFEST)
-    if manifest is not None:
-        rows = tuple(manifest["rows"])
-    else:
-        found = rows_of(place, int(head["job"]["episodes"]))
-        rows = tuple(found[i] for i in sorted(found))
-    return RolloutSet(place.url, head["job"], rows)
+    return RolloutSet(place.url, *read_rows(place))
 
 
-def check_set(place: Location, check: Callable[[Location], list[str]]) -> list[str]:
+def check_set(
+    place: Location, check: Callable[[Location], list[str]], kind: SetKind = ROLLOUTS
+) -> list[str]:
     """Re-check a set: its own files, every sample and every checksum of a row.
 
     Args:
         place: where it lies.
         check: re-checks one sample.
+        kind: what set it is.
 
     Returns:
         One sentence per problem.
     """
     try:
-        head = unsealed(place, SET)
-        manifest = unsealed(place, MANIFEST)
+        head = unsealed(place, SET, kind)
+        manifest = unsealed(place, MANIFEST, kind)
         if head is None:
-            return [f"{place.url}/{SET}: is missing; {_MEND}."]
-        episodes = int(head["job"]["episodes"])
+            return [f"{place.url}/{SET}: is missing; {kind.mend}."]
+        count = kind.count(head["job"])
     except (KeyError, TypeError, ValueError) as error:
         return [str(error) if isinstance(error, UserError) else f"{place.url}/{SET}: no job"]
     problems: list[str] = []
     rows: list[dict[str, Any]] = []
-    for episode in range(episodes):
+    good: dict[str, Any] = {}
+    for number in range(count):
         try:
-            row = unsealed(place, row_key(episode))
+            row = unsealed(place, row_key(number), kind)
         except UserError as error:
             problems.append(str(error))
             continue
         if row is None:
             if manifest is not None:
-                problems.append(f"{place.url}/{row_key(episode)}: is missing; {_MEND}.")
+                problems.append(f"{place.url}/{row_key(number)}: is missing; {kind.mend}.")
             continue
         rows.append(row)
-        problems += sample_problems(place, row) or check(place / str(row["path"]))
+        problems += sample_problems(place, row, kind, good) or check(place / str(row["path"]))
     if manifest is not None and not problems and manifest["rows"] != rows:
-        problems.append(f"{place.url}/{MANIFEST}: does not list the rows that are there; {_MEND}.")
+        problems.append(
+            f"{place.url}/{MANIFEST}: does not list the rows that are there; {kind.mend}."
+        )
     return problems
 
 
-def sample_problems(place: Location, row: Mapping[str, Any]) -> list[str]:
-    """Compare the objects of a sample with its row: one sentence per departure."""
+def sample_problems(
+    place: Location,
+    row: Mapping[str, Any],
+    kind: SetKind = ROLLOUTS,
+    good: dict[str, Any] | None = None,
+) -> list[str]:
+    """Compare the objects of a sample with its row: one sentence per departure.
+
+    Args:
+        place: where the set lies.
+        row: of the sample.
+        kind: what set it is.
+        good: shared objects found whole, by name; they are added, and not read again.
+    """
     problems = []
+    good = {} if good is None else good
     for key, entry in row["objects"].items():
+        if good.get(key) == entry:
+            continue
         content = place.get(key, limit=None)
         if content is None:
-            problems.append(f"{place.url}/{key}: is missing; {_MEND}.")
+            problems.append(f"{place.url}/{key}: is missing; {kind.mend}.")
         elif object_entry(content) != entry:
             problems.append(str(damaged(f"{place.url}/{key}", "its checksum does not match")))
+        elif not key.startswith(f"{kind.samples}/"):
+            good[key] = entry
     if not problems and f"{row['path']}/{zarr_store.MANIFEST}" in row["objects"]:
         problems = zarr_store.check_objects(place / str(row["path"]))
     return problems

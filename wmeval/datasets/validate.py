@@ -10,7 +10,7 @@ from typing import Any
 from wmeval.datasets import checksums, codecs, document, hdf5, suite, video, zarr_store
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
-from wmeval.datasets.sets import check_set, is_set
+from wmeval.datasets.sets import check_set, kind_of
 from wmeval.errors import UserError
 
 _BLOCK_BYTES = 64 << 20
@@ -41,7 +41,8 @@ def validate(target: str | Path) -> list[str]:
 def _place(place: Location) -> list[str]:
     path = place.path
     if path is None:
-        return check_set(place, _rollout_at) if is_set(place) else _rollout_at(place)
+        kind = kind_of(place)
+        return _rollout_at(place) if kind is None else check_set(place, _rollout_at, kind)
     if path.is_file():
         return _file(path)
     if not path.is_dir():
@@ -52,8 +53,9 @@ def _place(place: Location) -> list[str]:
 
 
 def _contents(place: Location, path: Path, *, summed: bool) -> list[str]:
-    if is_set(place):
-        return check_set(place, _rollout_at)
+    kind = kind_of(place)
+    if kind is not None:
+        return check_set(place, _rollout_at, kind)
     if (path / zarr_store.MANIFEST).is_file() or (path / "zarr.json").is_file():
         return _zarr(place)
     if (path / suite.INDEX).is_file():

@@ -8,10 +8,8 @@ of workers, the shards or the interruptions.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wmeval.clock import exact
-from wmeval.datasets import sets, zarr_store
+from wmeval.datasets import set_runs, sets, zarr_store
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import Rollout, read, write_hdf5, write_zarr
 from wmeval.datasets.video import write_mp4
@@ -30,9 +28,8 @@ from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.policies import CLOSED_LOOP, ReplayPolicy, make_policy
 from wmeval.envs.record import record
 from wmeval.errors import DiskError, UserError
-from wmeval.jobs.atomic import claim, remove_stale
 from wmeval.jobs.executors import LocalExecutor, Outcome
-from wmeval.jobs.ledger import canonical, differences
+from wmeval.jobs.ledger import canonical
 from wmeval.layers import stored_layers
 
 POLICIES = (*CLOSED_LOOP, "plan", "replay")
@@ -56,23 +53,6 @@ class Made:
     reused: tuple[int, ...]
     failed: Mapping[int, str]
     complete: bool
-
-
-def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:
-    """Shard "i/n" (0-based) as (i, n); None is the whole.
-
-    Raises:
-        UserError: no such form, or not 0 <= i < n.
-    """
-    if shard is None:
-        return (0, 1)
-    try:
-        i, n = (int(x) for x in shard.split("/")) if isinstance(shard, str) else shard
-    except ValueError as error:
-        raise UserError(f"shard {shard!r}: give i/n, for example 0/4.") from error
-    if not 0 <= i < n:
-        raise UserError(f"shard {i}/{n}: i counts from 0 to n - 1.")
-    return (i, n)
 
 
 def generate_rollouts(
@@ -121,12 +101,12 @@ def generate_rollouts(
         fps: frame rate of layers and video; default: one frame per control period.
         max_steps: most actions of an episode.
         backend: "hdf5" or "zarr".
-        shard: "i/n": only the episodes i, i + n, ...; complete with `merge_rollouts`.
+        shard: "i/n": only the episodes i, i + n, ...; complete with `set_runs.merge_set`.
         overwrite: forget the set that is there.
         env_kwargs: constructor arguments of the environment.
         options: reset options for all episodes.
-        policy_kwargs: arguments of the random policy (``scale``, ``correlation``, ``stop_after``),
-            or of the explorer.
+        policy_kwargs: arguments of the random policy (``scale``, ``correlation``, ``stop_after``,
+            ``hold``), or of the explorer.
         timeout: wall time [s] after which an episode is given up.
         progress: called with (episodes done, episodes asked, what just ended or None at the start).
 
@@ -137,7 +117,7 @@ def generate_rollouts(
         UserError: unknown names, evaluation seeds, something else is there already, another run
             writes there, the disk is full, or no episode can be made as asked.
     """
-    part, parts = parse_shard(shard)
+    part, parts = set_runs.parse_shard(shard)
     place = locate(out)
     job = _job(
         env_id=env_id,
@@ -159,8 +139,8 @@ def generate_rollouts(
     )
     if overwrite and parts > 1:
         raise UserError("overwrite forgets the whole set: use it without shard.")
-    with _claimed(place, part, parts):
-        _begin(place, job, overwrite)
+    with set_runs.claimed(place, part, parts):
+        set_runs.begin(place, job, kind=sets.ROLLOUTS, overwrite=overwrite)
         asked = range(part, episodes, parts)
         there = [i for i in asked if sets.is_whole(place, i)]
         todo = sorted(set(asked) - set(there))
@@ -170,9 +150,10 @@ def generate_rollouts(
         fault = next(iter(faults.values()), None)
         if fault is not None and len(faults) == 1 and len(failed) == len(todo):
             raise fault  # The same for every episode: it lies in what was asked.
-        complete = not failed and len(_rows(place, episodes)) == episodes
+        found = set_runs.readable_rows(place, episodes, sets.ROLLOUTS)
+        complete = not failed and len(found) == episodes
         if complete:
-            _merge(place)
+            set_runs.complete(place, sets.ROLLOUTS)
     return Made(
         place.url,
         tuple(i for i in todo if i not in failed),
@@ -180,20 +161,6 @@ def generate_rollouts(
         {i: str(o.error) for i, o in failed.items()},
         complete,
     )
-
-
-@contextmanager
-def _claimed(place: Location, part: int = 0, parts: int = 1) -> Iterator[None]:
-    """Keep others out of a local set; shards share it, each alone in its own part."""
-    if place.path is None:
-        yield
-    elif parts == 1:
-        with claim(place.path):
-            yield
-    else:
-        own = place.path.with_name(f"{place.path.name}.{part}-of-{parts}")
-        with claim(place.path, shared=True), claim(own):
-            yield
 
 
 def _make(
@@ -227,64 +194,7 @@ def _make(
         return executor.map(partial(_episode, job, place.url), todo, on_outcome=on_outcome)
     finally:
         _close_environments()
-        if place.path is not None:
-            _sweep(place.path)
-
-
-def _rows(place: Location, episodes: int) -> dict[int, dict[str, Any]]:
-    """Rows that can be read, of the first ``episodes``."""
-    rows = {}
-    for episode in range(episodes):
-        try:
-            row = sets.unsealed(place, sets.row_key(episode))
-        except UserError:
-            continue  # Made again by the run that it belongs to.
-        if row is not None:
-            rows[episode] = row
-    return rows
-
-
-def merge_rollouts(out: str | Path, parts: Sequence[str | Path] = ()) -> str:
-    """Complete a set made in shards: gather, check that none is missing, write the manifest.
-
-    Args:
-        out: the set. Shards that worked in one place need nothing else.
-        parts: other sets of the same settings, whose samples are copied into ``out`` first.
-
-    Returns:
-        URL of the set.
-
-    Raises:
-        UserError: episodes are missing, or a part has other settings.
-    """
-    place = locate(out)
-    with _claimed(place):
-        for part in parts:
-            _gather(place, locate(part))
-        _merge(place)
-    return place.url
-
-
-def _merge(place: Location) -> None:
-    head = sets.unsealed(place, sets.SET)
-    if head is None:
-        raise UserError(f"{place.url}: there is no set of rollouts here (no {sets.SET}).")
-    episodes = int(head["job"]["episodes"])
-    rows = _rows(place, episodes)
-    missing = [i for i in range(episodes) if i not in rows]
-    if missing:
-        shown = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
-        raise UserError(
-            f"{place.url}: {len(missing)} of {episodes} episodes are missing or damaged ({shown}); "
-            "run the shards that hold them, then merge again."
-        )
-    content = sets.sealed(
-        {"format": sets.FORMAT, "job": head["job"], "rows": [rows[i] for i in range(episodes)]}
-    )
-    if place.path is not None:
-        _sweep(place.path)
-    if place.get(sets.MANIFEST, limit=None) != content:
-        place.put(sets.MANIFEST, content)
+        set_runs.sweep(place, sets.ROLLOUTS)
 
 
 # --- the job ------------------------------------------------------------------------------------
@@ -362,60 +272,6 @@ def _job(
     }
 
 
-def _begin(place: Location, job: dict[str, Any], overwrite: bool) -> None:
-    """Make the place this job's, or refuse."""
-    job = sets.plain(job)
-    known = _known_job(place)
-    if known is None or overwrite:
-        place.refuse_others(sets.SET_FOLDER)
-    if overwrite:
-        _forget(place)
-    elif known is not None:
-        if {**known, "episodes": job["episodes"]} != job or known["episodes"] > job["episodes"]:
-            raise UserError(
-                f"{place.url} is a set of other settings ({differences(known, job)}); choose "
-                "another place, or --overwrite."
-            )
-    elif any(not key.split("/")[-1].startswith(".") for key in place.objects()):
-        raise UserError(
-            f"{place.url}/{sets.SET}: missing or damaged, and no {sets.MANIFEST} tells what the "
-            "set is made of; restore it from a copy, or make the set anew with --overwrite."
-        )
-    content = sets.sealed({"format": sets.FORMAT, "job": job})
-    if place.get(sets.SET, limit=None) != content:
-        if known is not None and known != job:
-            place.remove(sets.MANIFEST)  # The set grows: it is not complete any more.
-        place.put(sets.SET, content)
-
-
-def _known_job(place: Location) -> dict[str, Any] | None:
-    """What the set that stands here is made of; None without one, or where nothing tells."""
-    for key in (sets.SET, sets.MANIFEST):
-        try:
-            head = sets.unsealed(place, key)
-        except UserError:
-            continue
-        if head is not None:
-            return dict(head["job"])
-    return None
-
-
-def _forget(place: Location) -> None:
-    if place.path is not None:
-        place.remove(sets.MANIFEST)
-        # Rows before samples: a kill in between leaves samples that do not count.
-        for name in (sets.ROWS, sets.EPISODES):
-            shutil.rmtree(place.path / name, ignore_errors=True)
-        place.remove(sets.SET)
-    else:
-        place.clear(first=sets.MANIFEST)
-
-
-def _sweep(folder: Path) -> None:
-    for name in ("", sets.ROWS, sets.EPISODES):
-        remove_stale(folder / name)
-
-
 # --- one episode --------------------------------------------------------------------------------
 
 _environments: dict[str, WorldEnv] = {}
@@ -468,9 +324,9 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
         fps=job["fps"],
         max_steps=job["max_steps"],
     )
-    name = sets.episode_name(episode)
-    path = f"{sets.EPISODES}/{name}{BACKENDS[job['backend']]}"
-    film = f"{sets.EPISODES}/{name}.mp4" if job["video"] else None
+    name = sets.sample_name(episode)
+    path = f"{sets.ROLLOUTS.samples}/{name}{BACKENDS[job['backend']]}"
+    film = f"{sets.ROLLOUTS.samples}/{name}.mp4" if job["video"] else None
     kept = tuple(job["layers"])
     objects: dict[str, list[int | str]] = {}
     if job["backend"] == "zarr" and not zarr_store.STORE.strangers((place / path).objects()):
@@ -486,7 +342,7 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
             assert content is not None
             objects[key] = sets.object_entry(content)
     row = {
-        "format": sets.FORMAT,
+        "format": sets.ROLLOUTS.format,
         "episode": episode,
         "seed": seed,
         "path": path,
@@ -521,40 +377,13 @@ def _film(rollout: Rollout, job: Mapping[str, Any], place: Location) -> None:
 
 
 def _source_count(source: str) -> int:
-    if sets.is_set(locate(source)):
+    if sets.kind_of(locate(source)) is not None:
         return len(sets.read_set(source))
     read(source)
     return 1
 
 
 def _source(source: str, episode: int) -> Rollout:
-    if sets.is_set(locate(source)):
+    if sets.kind_of(locate(source)) is not None:
         return sets.read_set(source)[episode]
     return read(source)
-
-
-def _gather(place: Location, part: Location) -> None:
-    head = sets.unsealed(part, sets.SET)
-    if head is None:
-        raise UserError(f"{part.url}: there is no set of rollouts here (no {sets.SET}).")
-    ours = sets.unsealed(place, sets.SET)
-    if ours is None:
-        place.put(sets.SET, sets.sealed(head))
-    elif ours["job"] != head["job"]:
-        raise UserError(
-            f"{part.url} is a set of other settings ({differences(ours['job'], head['job'])})."
-        )
-    keys = part.objects()
-    for episode, row in sorted(sets.rows_of(part, int(head["job"]["episodes"])).items()):
-        if sets.is_whole(place, episode):
-            continue
-        problems = sets.sample_problems(part, row)
-        if problems:
-            raise UserError(problems[0])
-        inside = f"{row['path']}/"
-        for key in keys:
-            if key in row["objects"] or key.startswith(inside):
-                content = part.get(key, limit=None)
-                assert content is not None
-                place.put(key, content)
-        place.put(sets.row_key(episode), sets.sealed(row))
