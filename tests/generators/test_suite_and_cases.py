@@ -329,6 +329,28 @@ def test_a_model_without_a_control_gets_no_case(built, tmp_path):
     assert set(done.ineligible) == {c.case_id for c in CASES}
 
 
+def test_camera_poses_of_a_regime_lead_from_block_edge_to_block_edge(tmp_path):
+    cases = cases_of("MirrorRollingBall", ["perturb_left"], [0], width=32, height=32, max_steps=120)
+    assert [c.view for c in cases] == ["follow"]
+    suite = build_suite(cases, tmp_path / "suite", layers=("rgb",))
+    camera = ModelSpec(**CARD, paradigm="camera")
+    done = export_cases(suite, camera, tmp_path / "out")
+    assert done.exported == {cases[0].case_id: 49}
+    text = (tmp_path / "out" / cases[0].case_id / "controls.json").read_text()
+    about = json.loads((tmp_path / "out" / cases[0].case_id / "case.json").read_text())
+    assert [leg["name"] for leg in about["camera_motion"]["legs"]] == ["out", "in"]
+    log = suite.case(cases[0].case_id).reference().log
+    path = log.cameras.T_world_camera[:, log.cameras.camera("follow")]
+    pose = path[0]
+    for b, control in enumerate(json.loads(text)["controls"]):
+        pose = pose @ np.array(control)
+        np.testing.assert_allclose(pose, path[40 * (b + 1)], atol=1e-9)
+    turned = np.degrees(np.arccos(path[0][:2, 0] @ pose[:2, 0]))
+    assert turned == pytest.approx(36.0, abs=1e-3)
+    body = export_cases(suite, BODY, tmp_path / "other")
+    assert "no camera control" in next(iter(body.ineligible.values()))[0]
+
+
 def test_what_comes_back_is_checked_clip_by_clip(built, tmp_path):
     out = tmp_path / "out"
     export_cases(built, BODY, out, generations=4)

@@ -255,6 +255,8 @@ def _write_case(
         {
             "case_id": entry.case_id,
             "env_id": case.env_id,
+            "view": case.view,
+            "camera_motion": case.camera_motion,
             "prompt": case.plan.prompt,
             "negative_prompt": case.plan.negative_prompt,
             "context_frames": len(context.frames),
