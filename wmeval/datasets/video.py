@@ -334,6 +334,22 @@ def _rgb(frame: Any) -> Frames:
     return np.asarray(picture.to_ndarray(), np.uint8)
 
 
+def iter_mp4(path: str | Path) -> Iterator[Frames]:
+    """Frames of a video one after the other, (H, W, 3) uint8 sRGB each.
+
+    Raises:
+        UserError: no such file, or a cut or damaged one, when its turn comes.
+    """
+    path = Path(path)
+    with _video(path) as (container, stream):
+        width, height = _size(container, stream)
+        for frame in _decoded(path, container, stream):
+            picture = _rgb(frame)
+            if picture.shape[0] < height or picture.shape[1] < width:
+                raise UserError(f"{path}: its size changes; write it again.")
+            yield picture[:height, :width]
+
+
 def check_mp4(path: str | Path) -> VideoInfo:
     """Decode a whole video and keep nothing.
 

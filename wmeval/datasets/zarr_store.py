@@ -321,6 +321,16 @@ def read_with_header(url: str | Path) -> tuple[Rollout, dict[str, Any]]:
         raise document.damaged(where, str(error) or type(error).__name__) from error
 
 
+def remove_rest(place: Location) -> None:
+    """Remove what a writer left of a store: it may not show any more whose it is.
+
+    A folder that holds other files stays; the next `write_zarr` there refuses it.
+    """
+    names = place.objects()
+    if names and not STORE.strangers(names):
+        remove(place.url)
+
+
 def remove(url: str | Path) -> None:
     """Remove a store: the manifest first, so that no half of it counts as a rollout."""
     place = locate(url)

@@ -8,7 +8,6 @@ of workers, the shards or the interruptions.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,9 +17,9 @@ from typing import Any
 
 from wmeval.clock import exact
 from wmeval.datasets import set_runs, sets, zarr_store
+from wmeval.datasets.film import write_film
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import Rollout, read, write_hdf5, write_zarr
-from wmeval.datasets.video import write_mp4
 from wmeval.envs import environment_row, make_environment
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.case import refuse_evaluation
@@ -329,12 +328,14 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     film = f"{sets.ROLLOUTS.samples}/{name}.mp4" if job["video"] else None
     kept = tuple(job["layers"])
     objects: dict[str, list[int | str]] = {}
-    if job["backend"] == "zarr" and not zarr_store.STORE.strangers((place / path).objects()):
-        zarr_store.remove((place / path).url)  # What is left of it may not show whose it is.
+    if job["backend"] == "zarr":
+        zarr_store.remove_rest(place / path)
     write = {"hdf5": write_hdf5, "zarr": write_zarr}[job["backend"]]
     write(rollout, (place / path).url, layers=kept)
     if film is not None:
-        _film(rollout, job, place / film)
+        assert rollout.frames is not None
+        rate = 1 / rollout.clock.control_period if job["fps"] is None else exact(job["fps"])
+        write_film(place / film, rollout.frames.layers["rgb"], rate)
     stored = f"{path}/{zarr_store.MANIFEST}" if job["backend"] == "zarr" else path
     for key in (stored, film):
         if key is not None:
@@ -358,19 +359,6 @@ def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:
     }
     place.put(sets.row_key(episode), sets.sealed(row))
     return episode
-
-
-def _film(rollout: Rollout, job: Mapping[str, Any], place: Location) -> None:
-    assert rollout.frames is not None
-    rate = 1 / rollout.clock.control_period if job["fps"] is None else exact(job["fps"])
-    frames = rollout.frames.layers["rgb"]
-    if place.path is not None:
-        write_mp4(place.path, frames, rate)
-        return
-    with tempfile.TemporaryDirectory(prefix="wmeval-") as folder:
-        local = Path(folder, "film.mp4")
-        write_mp4(local, frames, rate)
-        place.write([local.read_bytes()])
 
 
 # --- sources of replays -------------------------------------------------------------------------
