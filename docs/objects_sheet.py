@@ -19,7 +19,7 @@ OUT = Path(__file__).parent / "images" / "objects.jpg"
 SIDE = 200
 COLUMNS = 6
 MAX_BYTES = 300_000
-VIEWS = ((-62.0, 24.0), (118.0, 50.0))
+VIEWS = ((-45.0, 24.0), (135.0, 48.0))
 """Azimuth and elevation of the cameras [deg]."""
 
 
@@ -27,13 +27,13 @@ def stage(model: Model) -> Scene:
     """An object on a pale table."""
     half = max(model.size) / 2
     bottom = model.size[2] / 2 - model.box_center[2]
-    table = Box(half_extents=(30 * half, 30 * half, half))
+    table = Box(half_extents=(14 * half, 14 * half, half))
     cameras = []
     for azimuth, elevation in VIEWS:
         a, e = math.radians(azimuth), math.radians(elevation)
         x, y, z = model.size
         radius = 0.5 * math.sqrt(x * x + y * y + z * z)
-        away = 1.08 * radius / math.sin(math.radians(13))
+        away = 0.98 * radius / math.sin(math.radians(13))
         middle = (model.box_center[0], model.box_center[1], z / 2)
         eye = (
             middle[0] + away * math.cos(e) * math.cos(a),
@@ -60,7 +60,7 @@ def stage(model: Model) -> Scene:
         ),
         materials=(cloth, *model.materials()),
         cameras=tuple(cameras),
-        sun=Sun(direction=(0.42, 0.52, -0.74), strength=2.6, softness=0.03),
+        sun=Sun(direction=(0.42, 0.52, -0.74), strength=2.6, softness=0.012),
         sky=Sky(clouds=0.2),
     )  # fmt: skip
 

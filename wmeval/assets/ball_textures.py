@@ -131,9 +131,9 @@ def cricket_leather(size: int, colors: Colors, rng: Rng) -> F4:
 def swirled_rubber(size: int, colors: Colors, rng: Rng) -> F4:
     """Marbled rubber: bands of all colours, folded into each other."""
     d = sphere_map(size)
-    warp = np.stack([solid_noise(d, rng, frequency=1.5, octaves=2) for _ in range(3)])
-    p = d + 0.28 * warp
-    level = 1.5 * p[2] + 0.9 * p[0] + 0.35 * solid_noise(p, rng, frequency=2, octaves=2)
+    warp = np.stack([solid_noise(d, rng, frequency=1.2) for _ in range(3)])
+    p = d + 0.30 * warp
+    level = 0.8 * p[2] + 0.5 * p[0] + 0.12 * solid_noise(p, rng, frequency=1.6)
     count = max(3, len(colors))
     x = (level * 1.15) % 1 * count
     index = np.floor(x).astype(int) % count

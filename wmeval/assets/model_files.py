@@ -16,12 +16,12 @@ from wmeval.assets.loft import shaded
 from wmeval.assets.models import Part
 from wmeval.assets.textures import decode_srgb
 from wmeval.errors import UserError, one_line
-from wmeval.scene import Color, Material, MeshData, Texture
+from wmeval.scene import Color, Material, Texture
 
 SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
 SMALLEST_M, LARGEST_M = 0.005, 3.0
 CREASE_DEG = 40.0
-"""Of files without normals: sharper edges stay sharp."""
+"""Sharper edges stay sharp; normals are made anew."""
 MOST_COLORS = 24
 """Faces of more colours than this are put together by the nearest of the most frequent."""
 GREY: Color = (0.45, 0.45, 0.45)
@@ -84,12 +84,13 @@ def _parts(piece: Any, turn: NDArray[np.float64], name: str, first: int) -> list
     faces = np.asarray(piece.faces, np.int64)
     vertices = np.asarray(piece.vertices, np.float64) @ turn.T
     colors, which = _colors(piece, len(faces))
-    out = []
+    out: list[Part] = []
     for k, color in enumerate(colors):
         chosen = faces[which == k]
         used, again = np.unique(chosen, return_inverse=True)
         triangles = np.asarray(again, np.int64).reshape(-1, 3)
-        mesh = _mesh(piece, vertices, used, triangles, turn)
+        uv = np.zeros((len(used), 2))
+        mesh = shaded(vertices[used], triangles, uv, crease_deg=CREASE_DEG)
         if len(mesh.triangles):
             look = Material(
                 name=f"{name}_{first + len(out)}",
@@ -100,27 +101,6 @@ def _parts(piece: Any, turn: NDArray[np.float64], name: str, first: int) -> list
             )
             out.append(Part(mesh, look))
     return out
-
-
-def _mesh(
-    piece: Any,
-    vertices: NDArray[np.float64],
-    used: NDArray[np.int64],
-    triangles: NDArray[np.int64],
-    turn: NDArray[np.float64],
-) -> MeshData:
-    place = vertices[used]
-    uv = np.zeros((len(used), 2))
-    if "vertex_normals" not in piece._cache:  # the file has none
-        return shaded(place, triangles, uv, crease_deg=CREASE_DEG)
-    normals = np.asarray(piece.vertex_normals, np.float64)[used] @ turn.T
-    length = np.linalg.norm(normals, axis=1, keepdims=True)
-    return MeshData(
-        np.ascontiguousarray(place, np.float32),
-        np.ascontiguousarray(triangles, np.uint32),
-        np.ascontiguousarray(normals / np.where(length > 0, length, 1), np.float32),
-        np.ascontiguousarray(uv, np.float32),
-    )
 
 
 def _colors(piece: Any, faces: int) -> tuple[list[Color], NDArray[np.int64]]:

@@ -29,8 +29,8 @@ Array = NDArray[np.float64]
 HULL_VERTICES = 128
 """Most vertices of a hull. Of our objects a vertex lies at most 0.9 % of the size outside of it."""
 ROLLING_HULL_VERTICES = 512
-"""Most vertices of the hull of what rolls; at most 0.5 % of the size. Facets brake: on a slope of 22
-degrees a ball of 128 vertices covers 82 % of a smooth ball's way in a second, of 512 94 %."""
+"""Most vertices of the hull of what rolls; at most 0.5 % of the size. Facets brake: on a slope of
+22 degrees, a ball of 128 vertices covers 82 % of a smooth ball's way in a second, of 512 94 %."""
 
 _ROUND = 1e-5
 """A thing whose hull's vertices lie on one sphere to this share of its radius is a ball."""
@@ -218,7 +218,7 @@ def settled(
 
 def _points(parts: Sequence[Part]) -> Array:
     every = np.concatenate([p.mesh.vertices for p in parts])
-    return np.unique(every, axis=0).astype(np.float64)
+    return np.asarray(np.unique(every, axis=0), np.float64)
 
 
 def _fitted(hull: MeshData, parts: Sequence[Part]) -> MeshData:

@@ -51,10 +51,25 @@ def lettering(text: str, width: int, height: int, stroke: int) -> F4:
     font, scale, thick = cv2.FONT_HERSHEY_DUPLEX, 4.0, max(1, round(stroke * 1.4))
     (w, h), below = cv2.getTextSize(text, font, scale, thick)
     sheet = np.zeros((h + below + 2 * thick, w + 2 * thick), np.uint8)
-    cv2.putText(sheet, text, (thick, h + thick), font, scale, 255, thick, cv2.LINE_AA)
+    cv2.putText(sheet, text, (thick, h + thick), font, scale, (255,), thick, cv2.LINE_AA)
     rows, columns = np.flatnonzero(sheet.any(axis=1)), np.flatnonzero(sheet.any(axis=0))
     sheet = sheet[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     small = cv2.resize(sheet, (max(width, 1), max(height, 1)), interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.float32) / 255
+
+
+_BOLT = ((0.62, 0.0), (0.08, 0.56), (0.44, 0.56), (0.30, 1.0), (0.94, 0.38), (0.55, 0.38),
+         (0.95, 0.0))  # fmt: skip
+
+
+def filled(outline: tuple[tuple[float, float], ...], width: int, height: int) -> F4:
+    """A polygon of the unit square as weights (height, width)."""
+    import cv2
+
+    sheet = np.zeros((4 * height, 4 * width), np.uint8)
+    corners = np.array(outline) * np.array([4 * width - 1, 4 * height - 1])
+    cv2.fillPoly(sheet, [np.rint(corners).astype(np.int32)], (255,))
+    small = cv2.resize(sheet, (width, height), interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.float32) / 255
 
 
@@ -96,39 +111,36 @@ def soda_label(size: int, colors: Colors, rng: Rng) -> F4:
     rgb = mix(rgb, white, step(0.010, 0.006, np.abs(wave + 0.065)))
     for k in (0.0, 0.5):
         word = lettering("COLA", size * 36 // 100, size * 30 // 100, 9)
-        rgb = mix(rgb, dark, 0.5 * pasted(size, word, k + 0.258, 0.382))
-        rgb = mix(rgb, white, pasted(size, word, k + 0.25, 0.37))
+        rgb = mix(rgb, dark, 0.5 * pasted(size, word, k + 0.383, 0.382))
+        rgb = mix(rgb, white, pasted(size, word, k + 0.375, 0.37))
         small = lettering("ORIGINAL TASTE", size * 26 // 100, size * 5 // 100, 6)
-        rgb = mix(rgb, white, pasted(size, small, k + 0.25, 0.88))
+        rgb = mix(rgb, white, pasted(size, small, k + 0.375, 0.88))
     rgb = mix(rgb, white, 0.9 * step(0.018, 0.012, np.abs(v - 0.02)))
     return shade(rgb, mottle(size, rng, 0.02, 0.02))
 
 
 def energy_label(size: int, colors: Colors, rng: Rng) -> F4:
-    """A slim can: slanting fields of blue and silver, a bolt. Colours: blue, silver, red, gold."""
+    """A slim can, blue over silver: a bolt, a word. Colours: blue, silver, bolt, dark."""
     u, v = texels(size)
     blue, silver = flat(color_of(colors, 0)), flat(color_of(colors, 1, fallback=0.7))
-    red, gold = flat(color_of(colors, 2, fallback=0.5)), flat(color_of(colors, 3, fallback=0.85))
-    # Four fields around, whose borders lean and swap at half height.
-    x = (u * 2 + 0.16 * (v - 0.5)) % 1
-    field = (np.floor(x * 2) + np.floor(v * 2)) % 2
-    border = np.minimum(np.abs((x * 2 + 0.5) % 1 - 0.5) / 2, 0.9 * np.abs(v - 0.5))
-    rgb = mix(silver, blue, field.astype(np.float32))
-    rgb = mix(rgb, silver, step(0.014, 0.008, border.astype(np.float32)))
+    bright, deep = flat(color_of(colors, 2, fallback=0.85)), flat(color_of(colors, 3, fallback=0.4))
+    # Zigzags around the can, twice.
+    zigzag = np.abs((u * 4) % 2 - 1)
+    border = (v - 0.56 - 0.17 * (zigzag - 0.5)).astype(np.float32)
+    rgb = mix(blue, deep, step(0.55, 0.0, v))
+    rgb = mix(rgb, silver, step(-0.004, 0.004, border))
+    for gap in (0.030, 0.055):
+        rgb = mix(rgb, bright, step(0.008, 0.004, np.abs(border - gap)))
     for k in (0.0, 0.5):
-        # A bolt in front of a disc.
-        at = k + 0.25
-        rgb = mix(rgb, gold, _disc(size, at, 0.5, (0.105, 0.145)))
-        px = ((u - at + 0.5) % 1 - 0.5) / 0.105
-        py = (v - 0.5) / 0.145
-        upper = (np.abs(px + 0.55 * py + 0.02) < 0.26 + 0.10 * py) & (py < 0.10) & (py > -1.18)
-        lower = (np.abs(px + 0.55 * py + 0.02) < 0.26 - 0.22 * py) & (py > -0.10) & (py < 1.12)
-        rgb = mix(rgb, red, (upper | lower).astype(np.float32))
-        word = lettering("TURBO", size * 32 // 100, size * 12 // 100, 9)
-        rgb = mix(rgb, silver, pasted(size, np.maximum(word, 0), at + 0.004, 0.233))
-        rgb = mix(rgb, red, pasted(size, word, at, 0.23))
-        small = lettering("ENERGY DRINK", size * 28 // 100, size * 5 // 100, 6)
-        rgb = mix(rgb, red, pasted(size, small, at, 0.78))
+        at = k + 0.375
+        for grow, ink in ((1.0, silver), (0.80, bright)):
+            bolt = filled(_BOLT, round(0.20 * size * grow), round(0.42 * size * grow))
+            rgb = mix(rgb, ink, pasted(size, bolt, at, 0.53))
+        word = lettering("TURBO", size * 34 // 100, size * 13 // 100, 10)
+        rgb = mix(rgb, deep, pasted(size, word, at + 0.006, 0.206))
+        rgb = mix(rgb, silver, pasted(size, word, at, 0.20))
+        small = lettering("ENERGY DRINK", size * 32 // 100, size * 6 // 100, 8)
+        rgb = mix(rgb, blue, pasted(size, small, at, 0.85))
     brushed = solid_noise(np.stack([u * 0 + 1, v * 40, u * 2]), rng, frequency=3, octaves=3)
     return shade(rgb, 0.03 * brushed, mottle(size, rng, 0.015, 0.02))
 
@@ -145,18 +157,18 @@ def food_label(size: int, colors: Colors, rng: Rng) -> F4:
     rgb = mix(rgb, pale, step(0.010, 0.006, np.abs(v - 0.085)))
     for k in (0.0, 0.5):
         word = lettering("BEANS", size * 34 // 100, size * 20 // 100, 10)
-        rgb = mix(rgb, pale, pasted(size, word, k + 0.25, 0.245))
-        bowl = _disc(size, k + 0.25, 0.68, (0.15, 0.19))
+        rgb = mix(rgb, pale, pasted(size, word, k + 0.375, 0.245))
+        bowl = _disc(size, k + 0.375, 0.68, (0.15, 0.19))
         rgb = mix(rgb, band, bowl)
-        inner = _disc(size, k + 0.25, 0.68, (0.13, 0.165))
+        inner = _disc(size, k + 0.375, 0.68, (0.13, 0.165))
         rgb = mix(rgb, flat(beans * np.float32(0.45)), inner)
         small = lettering("IN TOMATO SAUCE", size * 15 // 100, size * 4 // 100, 7)
-        rgb = mix(rgb, band, pasted(size, small, k + 0.5, 0.62))
+        rgb = mix(rgb, band, pasted(size, small, k + 0.625, 0.62))
         small = lettering("400 g", size * 8 // 100, size * 5 // 100, 7)
-        rgb = mix(rgb, band, pasted(size, small, k + 0.5, 0.76))
+        rgb = mix(rgb, band, pasted(size, small, k + 0.625, 0.76))
         for _ in range(46):
             r, turn = 0.92 * np.sqrt(rng.random()), rng.uniform(0, 2 * np.pi)
-            at = (k + 0.25 + 0.115 * r * np.cos(turn), 0.68 + 0.145 * r * np.sin(turn))
+            at = (k + 0.375 + 0.115 * r * np.cos(turn), 0.68 + 0.145 * r * np.sin(turn))
             tone = beans * np.float32(rng.uniform(0.7, 1.25))
             rgb = mix(rgb, flat(tone * np.float32(0.5)), _disc(size, *at, (0.022, 0.021)))
             rgb = mix(rgb, flat(tone), _disc(size, at[0], at[1] - 0.003, (0.019, 0.0165)))
@@ -174,9 +186,9 @@ def bottle_label(size: int, colors: Colors, rng: Rng) -> F4:
     rgb = mix(rgb, ink, step(0.08, 0.092, wave + 0.02 * np.sin(2 * np.pi * 6 * u)))
     rgb = mix(rgb, ink, np.maximum(step(0.045, 0.035, v), step(0.955, 0.965, v)))
     for k in (0.0, 0.5):
-        rgb = mix(rgb, accent, _disc(size, k + 0.25, 0.42, (0.19, 0.33)))
+        rgb = mix(rgb, accent, _disc(size, k + 0.375, 0.42, (0.19, 0.33)))
         word = lettering("FIZZ", size * 30 // 100, size * 34 // 100, 10)
-        rgb = mix(rgb, ink, pasted(size, word, k + 0.25, 0.42))
+        rgb = mix(rgb, ink, pasted(size, word, k + 0.375, 0.42))
     return shade(rgb, mottle(size, rng, 0.02, 0.025))
 
 

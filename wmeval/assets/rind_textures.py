@@ -26,13 +26,13 @@ def sphere_map(size: int) -> F4:
         [np.sin(polar) * np.cos(longitude), np.sin(polar) * np.sin(longitude), np.cos(polar)]
     ).astype(np.float32)
     out.flags.writeable = False
-    return out
+    return np.asarray(out)
 
 
 def _meridians(d: F4, across: float, along: float) -> F4:
     """Places whose noise runs in streaks from pole to pole."""
     r = np.maximum(np.hypot(d[0], d[1]), 1e-3)
-    return np.stack([across * d[0] / r, across * d[1] / r, along * d[2]]).astype(np.float32)
+    return np.asarray(np.stack([across * d[0] / r, across * d[1] / r, along * d[2]]), np.float32)
 
 
 def _grain(d: F4, rng: Rng, amount: float = 0.04) -> F4:
@@ -49,13 +49,13 @@ def citrus(size: int, colors: Colors, rng: Rng) -> F4:
     ends = flat(color_of(colors, 2, fallback=0.75))
     near_end = step(0.86, 1.0, np.abs(d[2]) + 0.03 * solid_noise(d, rng, frequency=7, octaves=2))
     rgb = mix(rind, ends, 0.7 * near_end)
-    patch = solid_noise(d, rng, frequency=1.3, octaves=3)
-    rgb = shade(rgb, 0.06 * patch)
+    patch = solid_noise(d, rng, frequency=1.3, octaves=2)
+    rgb = shade(rgb, 0.035 * patch)
     pits = solid_noise(d, rng, frequency=21, octaves=1)
     small = solid_noise(d, rng, frequency=34, octaves=1)
-    rgb = mix(rgb, pore, 0.55 * step(0.75, 1.9, pits))
+    rgb = mix(rgb, pore, 0.42 * step(0.75, 1.9, pits))
     # The rim of a pit towards the light shines.
-    return shade(rgb, 0.10 * step(-0.6, -2.0, pits), 0.05 * small, _grain(d, rng, 0.025))
+    return shade(rgb, 0.10 * step(-0.6, -2.0, pits), 0.05 * small, _grain(d, rng, 0.018))
 
 
 def apple_skin(size: int, colors: Colors, rng: Rng) -> F4:
@@ -71,7 +71,7 @@ def apple_skin(size: int, colors: Colors, rng: Rng) -> F4:
     top = step(0.80, 0.985, d[2] + 0.05 * streaks)
     rgb = mix(rgb, cavity, 0.8 * top)
     rgb = mix(rgb, cavity, 0.6 * step(0.93, 1.0, -d[2] + 0.02 * streaks))
-    dots = step(1.7, 2.3, solid_noise(d, rng, frequency=13))
+    dots = step(1.7, 2.3, solid_noise(d, rng, frequency=19))
     rgb = mix(rgb, spot, 0.5 * dots * (1 - top))
     return shade(rgb, _grain(d, rng, 0.045))
 
@@ -106,7 +106,7 @@ def pear_skin(size: int, colors: Colors, rng: Rng) -> F4:
     broad = solid_noise(d, rng, frequency=1.5, octaves=3)
     blush = step(-0.1, 1.1, np.asarray(0.9 * d[0] - 0.4 * d[1] + 0.25 * broad, np.float32))
     rgb = mix(flat(color_of(colors, 0)), flat(color_of(colors, 2, fallback=0.85)), 0.55 * blush)
-    freckles = step(1.15, 1.8, solid_noise(d, rng, frequency=19))
+    freckles = step(1.15, 1.8, solid_noise(d, rng, frequency=27))
     rgb = mix(rgb, flat(color_of(colors, 3, fallback=0.6)), 0.65 * freckles)
     rough = solid_noise(d, rng, frequency=6, octaves=4, gain=0.7)
     russet = step(0.78, 1.02, np.abs(d[2]) + 0.06 * rough)
@@ -122,7 +122,7 @@ def mango_skin(size: int, colors: Colors, rng: Rng) -> F4:
     green = step(0.1, 0.95, np.asarray(-0.8 * d[0] - 0.55 * d[2] + 0.2 * rough, np.float32))
     rgb = mix(flat(color_of(colors, 0)), flat(color_of(colors, 1, fallback=0.8)), red)
     rgb = mix(rgb, flat(color_of(colors, 2, fallback=0.6)), 0.9 * green)
-    dots = step(1.5, 2.1, solid_noise(d, rng, frequency=15))
+    dots = step(1.6, 2.2, solid_noise(d, rng, frequency=24))
     rgb = mix(rgb, flat(color_of(colors, 3, fallback=0.9)), 0.55 * dots)
     return shade(rgb, 0.05 * rough, _grain(d, rng, 0.03))
 
@@ -171,7 +171,7 @@ def coconut_husk(size: int, colors: Colors, rng: Rng) -> F4:
             [np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), np.cos(tilt)], np.float32
         )
         off = np.arccos(np.clip(np.tensordot(eye, d, 1), -1, 1)) + 0.012 * fine
-        rgb = mix(rgb, flat(color_of(colors, 1, fallback=0.6)), 0.5 * step(0.23, 0.17, off))
+        rgb = mix(rgb, flat(color_of(colors, 1, fallback=0.6)), 0.75 * step(0.27, 0.18, off))
         rgb = mix(rgb, flat(color_of(colors, 2, fallback=0.35)), 0.95 * step(0.165, 0.13, off))
     return shade(rgb, _grain(d, rng, 0.05))
 

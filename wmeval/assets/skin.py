@@ -40,7 +40,7 @@ def directions(columns: int, rows: int) -> Array:
     out = np.stack([x, y, np.broadcast_to(np.cos(polar), x.shape)], axis=-1)
     out[:, -1] = out[:, 0]
     out[0], out[-1] = (0, 0, 1), (0, 0, -1)
-    return out
+    return np.asarray(out, np.float64)
 
 
 def round_skin(
@@ -104,7 +104,8 @@ def turned_skin(profile: Sequence[tuple[float, float]], segments: int = 64) -> S
 
 def ball_skin(radius: float) -> Skin:
     """A ball of 64 meridians."""
-    made = [(meshes.sphere(n), radius * (1 - math.cos(math.pi / n))) for n in (16, 32, 64)]
+    # Half a cell away along both of its sides.
+    made = [(meshes.sphere(n), radius * (1 - math.cos(math.pi / n) ** 2)) for n in (16, 32, 64)]
     scaled = [
         (MeshData(m.vertices * np.float32(radius), m.triangles, m.normals, m.uv), off)
         for m, off in made

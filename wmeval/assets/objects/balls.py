@@ -48,5 +48,5 @@ def rugby_ball() -> Parts:
         return around(0.5 * s**1.10, turn, 0.758 * z)
 
     cover = look("rugby_cover", "rugby_panels", (0.82, 0.82, 0.79), (0.03, 0.11, 0.40),
-                 (0.62, 0.035, 0.045), (0.02, 0.03, 0.08), roughness=0.55, specular=0.3)  # fmt: skip
+                 (0.62, 0.035, 0.04), (0.02, 0.03, 0.08), roughness=0.5, specular=0.3)  # fmt: skip
     return (part(round_skin(shape, axis="x"), cover),)

@@ -77,7 +77,7 @@ def soda_can() -> Parts:
 def red_bull_can() -> Parts:
     """A slim can in blue and silver, of our own design."""
     label = look("energy_label", "energy_label", (0.012, 0.055, 0.33), (0.62, 0.65, 0.70),
-                 (0.62, 0.02, 0.03), (0.86, 0.60, 0.05), roughness=0.25, specular=0.9)  # fmt: skip
+                 (0.30, 0.80, 0.08), (0.006, 0.02, 0.10), roughness=0.25, specular=0.9)  # fmt: skip
     return _drink_can("energy", 0.0265, 0.135, 0.0228, label)
 
 
@@ -114,7 +114,8 @@ def _cap(radius: float, low: float, high: float) -> Skin:
     rings = []
     for r, z, share in (
         (0.0, high, 0.0), (radius - 0.0028, high, 0.0), (radius - 0.0008, high - 0.0006, 0.2),
-        (radius, high - 0.0020, 1.0), (radius, 0.5 * (low + high), 1.0), (radius, low + 0.0034, 1.0),
+        (radius, high - 0.0020, 1.0), (radius, 0.5 * (low + high), 1.0),
+        (radius, low + 0.0034, 1.0),
         (radius + 0.0003, low + 0.0030, 0.0), (radius + 0.0003, low + 0.0002, 0.0),
         (radius - 0.0015, low, 0.0),
     ):  # fmt: skip
@@ -128,8 +129,8 @@ def _cap(radius: float, low: float, high: float) -> Skin:
 def plastic_bottle() -> Parts:
     """A full half-litre bottle of an orange soft drink: label, ribs, screw cap."""
     r, label_low, label_high = 0.033, 0.078, 0.138
-    body: Points = [(0.0, 0.0045), (0.017, 0.0035), (0.0225, 0.0006), (0.0255, 0.0), (0.0290, 0.0012),
-                    (0.0318, 0.0050), (r, 0.0105)]  # fmt: skip
+    body: Points = [(0.0, 0.0045), (0.017, 0.0035), (0.0225, 0.0006), (0.0255, 0.0),
+                    (0.0290, 0.0012), (0.0318, 0.0050), (r, 0.0105)]  # fmt: skip
     for k in range(5):
         z = 0.020 + 0.0105 * k
         body += [(r, z), (r - 0.0013, z + 0.0022), (r - 0.0013, z + 0.0036), (r, z + 0.0058)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wmeval.assets.models import Part
 from wmeval.assets.skin import Array, Skin, grid_skin, mapped, round_skin
@@ -48,9 +47,7 @@ def ellipsoid(a: float, b: float, c: float, *, columns: int = 24, rows: int = 16
     return round_skin(lambda d: d * np.array([a, b, c]), columns=columns, rows=rows)
 
 
-def sweep(
-    path: Array, side: Array, half_side: Array, half_up: Array, *, columns: int = 8
-) -> Skin:
+def sweep(path: Array, side: Array, half_side: Array, half_up: Array, *, columns: int = 8) -> Skin:
     """Ellipses along a path: stalks, sepals.
 
     Args:
@@ -100,7 +97,7 @@ def around(radius: Array, longitude: Array, height: Array) -> Array:
     return np.stack([radius * np.cos(longitude), radius * np.sin(longitude), height], axis=1)
 
 
-def bell(x: NDArray[Any], width: float) -> Array:
+def bell(x: Array, width: float) -> Array:
     """exp(-(x / width)^2)."""
     return np.asarray(np.exp(-((x / width) ** 2)))
 

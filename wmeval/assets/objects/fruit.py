@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wmeval.assets.loft import monotone_cubic
 from wmeval.assets.models import Part
 from wmeval.assets.objects.forms import (
     SEPAL,
@@ -74,9 +75,9 @@ def lemon() -> Parts:
 
     def shape(d: Array) -> Array:
         z, s, turn = polar(d)
-        height = 0.55 * z + (z > 0) * 0.15 * bell(s, 0.22) - (z < 0) * 0.06 * bell(s, 0.20)
+        height = 0.55 * z + np.where(z > 0, 0.15 * bell(s, 0.22), -0.06 * bell(s, 0.20))
         rough = 1 + 0.012 * bumps(d, 7, 2.0, 2) + 0.005 * bumps(d, 8, 8, 2)
-        return around(0.5 * s * (1 - 0.06 * z**2) * rough, turn, height)
+        return around(rough * 0.5 * s * (1 - 0.06 * np.square(z)), turn, height)
 
     rind = look("lemon_rind", "citrus", (0.86, 0.62, 0.022), (0.70, 0.44, 0.01),
                 (0.66, 0.60, 0.05), seed=1, roughness=0.38, specular=0.45)  # fmt: skip
@@ -180,7 +181,7 @@ def coconut() -> Parts:
         rough = 1 + 0.008 * bumps(d, 31, 2.0, 3) + 0.008 * bumps(d, 32, 8, 3) - 0.05 * eyes
         return around(0.5 * s * (1 + ridges) * rough, turn, (0.535 * z + 0.02 * z**3) * rough)
 
-    husk = look("coconut_husk", "coconut_husk", (0.155, 0.078, 0.034), (0.36, 0.22, 0.11),
+    husk = look("coconut_husk", "coconut_husk", (0.20, 0.105, 0.048), (0.40, 0.26, 0.135),
                 (0.030, 0.016, 0.009), roughness=0.95, specular=0.08)  # fmt: skip
     return (part(round_skin(shape, axis="x"), husk),)
 
@@ -208,17 +209,13 @@ def banana() -> Parts:
     """A banana lying on its side, bent in the plane; lengths in metres."""
     rows, columns = 64, 40
     t = np.linspace(0, 1, rows + 1)
-    # More rows where the width changes.
-    t = t + 0.06 * np.sin(4 * np.pi * t) / (4 * np.pi) * 2
     bend = 0.118
     angle = -0.90 + 1.80 * t
     # The stalk's end bends a little further.
-    angle = angle - 0.22 * np.clip(0.16 - t, 0, 1) / 0.16
+    angle = angle - 0.16 * (np.clip(0.2 - t, 0, 1) / 0.2) ** 2
     centre = bend * np.stack([np.sin(angle), 1 - np.cos(angle), 0 * angle], axis=1)
     knots = np.array([0.0, 0.02, 0.09, 0.17, 0.28, 0.45, 0.62, 0.78, 0.88, 0.94, 0.975, 1.0])
     width = np.array([6.2, 6.6, 6.2, 10.5, 15.6, 18.0, 18.0, 16.4, 13.2, 8.6, 5.2, 4.6]) * 1e-3
-    from wmeval.assets.loft import monotone_cubic
-
     radius = monotone_cubic(knots, width, np.clip(t, 0, 1))
     along = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
     inward = np.stack([-np.sin(angle), np.cos(angle), 0 * angle], axis=1)

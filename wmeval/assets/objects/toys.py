@@ -36,19 +36,37 @@ def _on_atlas(mesh: MeshData, half: float) -> MeshData:
     )
 
 
+def _outside(mesh: MeshData, half: float) -> MeshData:
+    """Without the triangles that lie within a cube of half extent ``half``."""
+    out = np.abs(mesh.vertices).max(axis=1) > half + 1e-4
+    kept = mesh.triangles[out[mesh.triangles].any(axis=1)]
+    used, again = np.unique(kept, return_inverse=True)
+    return MeshData(
+        mesh.vertices[used],
+        np.ascontiguousarray(np.asarray(again).reshape(-1, 3), np.uint32),
+        mesh.normals[used],
+        mesh.uv[used],
+    )
+
+
 def large_dice() -> Parts:
     """A die with rounded corners; opposite faces have seven pips."""
     die = look("dice_faces", "dice_faces", (0.78, 0.76, 0.70), (0.015, 0.015, 0.018),
                roughness=0.25, specular=0.55)  # fmt: skip
     fine, coarse = box((0.5, 0.5, 0.5), 0.11, 4), box((0.5, 0.5, 0.5), 0.11, 1)
-    return (Part(_on_atlas(fine, 0.5), die, ((_on_atlas(coarse, 0.5), 0.009),)),)
+    return (Part(_on_atlas(fine, 0.5), die, ((_on_atlas(coarse, 0.5), 0.014),)),)
 
 
 def rubiks_cube() -> Parts:
     """A puzzle cube of 26 pieces, scrambled."""
-    third = 1 / 3
+    third, bevel = 1 / 3, 0.022
     pieces = [
-        _on_atlas(moved(box((0.5 * third,) * 3, 0.022, 1), x * third, y * third, z * third), 0.5)
+        _outside(
+            _on_atlas(
+                moved(box((0.5 * third,) * 3, bevel, 1), x * third, y * third, z * third), 0.5
+            ),
+            0.5 - bevel,
+        )
         for x, y, z in itertools.product((-1, 0, 1), repeat=3)
         if (x, y, z) != (0, 0, 0)
     ]
@@ -71,22 +89,23 @@ def toy_duck() -> Parts:
         low = -0.235
         soft = 0.03
         deep = np.clip((low + soft - out[:, 2]) / soft, 0, None)
-        out[:, 2] = np.where(deep > 0, low + soft - soft * np.tanh(deep), out[:, 2])
-        return out
+        floor = np.maximum(low + soft * (1 - np.tanh(deep)), low + 0.15 * soft)
+        out[:, 2] = np.where(deep > 0, floor, out[:, 2])
+        return np.asarray(out)
 
     def bill(d: Array) -> Array:
         x, y, z = d.T
         front = np.clip(x, 0, 1)
         out = np.stack([0.15 * x, 0.105 * y * (1 + 0.25 * front), 0.045 * z * (1 - 0.5 * front)], 1)
         out[:, 2] += 0.045 * front**2
-        return out
+        return np.asarray(out)
 
     def wing(d: Array) -> Array:
         x, y, z = d.T
         back = np.clip(-x, 0, 1)
         out = np.stack([0.24 * x, 0.06 * y, 0.13 * z * (1 - 0.55 * back)], axis=1)
         out[:, 2] += 0.10 * back**2
-        return out
+        return np.asarray(out)
 
     yellow = look("duck_yellow", "plain", (0.88, 0.58, 0.015), roughness=0.32, specular=0.5)
     orange = look("duck_bill", "plain", (0.85, 0.16, 0.008), seed=1, roughness=0.35, specular=0.5)
