@@ -167,10 +167,10 @@ def rugby_panels(size: int, colors: Colors, rng: Rng) -> F4:
     rgb = mix(rgb, ink, 0.9 * line)
     seam = step(0.030, 0.012, np.minimum(panel, 1 - panel))
     rgb = mix(rgb, ink, 0.75 * seam)
-    # Letters run along the ball: from pole to pole.
-    word = np.rot90(lettering("RUGBY", size // 3, size // 11, 7), 1)
-    for k in (0, 2):
-        rgb = mix(rgb, ink, 0.95 * pasted(size, word, (k + 0.5) / 4, 0.5))
+    # Letters run along the ball, upright on either of its upper panels.
+    word = lettering("RUGBY", size // 3, size // 11, 7)
+    for k, turns in ((0, -1), (1, 1)):
+        rgb = mix(rgb, ink, 0.95 * pasted(size, np.rot90(word, turns), (k + 0.5) / 4, 0.5))
     n = 74.0
     pimple = np.cos(2 * np.pi * n * u) * np.cos(2 * np.pi * n * 0.75 * v)
     rgb = shade(rgb, 0.05 * pimple.astype(np.float32), 0.035 * fine)

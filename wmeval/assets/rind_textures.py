@@ -97,7 +97,7 @@ def peach_skin(size: int, colors: Colors, rng: Rng) -> F4:
     rgb = mix(rgb, flat(color_of(colors, 2, fallback=0.55)), 0.75 * deep)
     suture = np.exp(-((d[1] / 0.05) ** 2)) * (d[0] > 0)
     fuzz = solid_noise(d, rng, frequency=30, octaves=2, gain=0.9)
-    return shade(rgb, -0.22 * suture.astype(np.float32), 0.06 * fuzz, _grain(d, rng, 0.03))
+    return shade(rgb, -0.34 * suture.astype(np.float32), 0.06 * fuzz, _grain(d, rng, 0.03))
 
 
 def pear_skin(size: int, colors: Colors, rng: Rng) -> F4:

@@ -97,7 +97,7 @@ def kiwi() -> Parts:
         rough = 1 + 0.010 * bumps(d, 11, 1.5, 2) + 0.004 * bumps(d, 12, 12, 2)
         return around(0.5 * s**0.94 * rough, turn, height)
 
-    fuzz = look("kiwi_fuzz", "kiwi_fuzz", (0.21, 0.125, 0.045), (0.36, 0.25, 0.115),
+    fuzz = look("kiwi_fuzz", "kiwi_fuzz", (0.20, 0.13, 0.042), (0.36, 0.265, 0.11),
                 (0.075, 0.045, 0.02), roughness=0.9, specular=0.1)  # fmt: skip
     nub = look("kiwi_nub", "stem_bark", (0.06, 0.04, 0.02), (0.10, 0.07, 0.04), roughness=0.9)
     return (
@@ -129,9 +129,9 @@ def peach() -> Parts:
 
     def shape(d: Array) -> Array:
         z, s, turn = polar(d)
-        cleft = bell(turn, 0.17) * (0.35 + 0.65 * np.clip(0.6 + 0.5 * z, 0, 1))
-        radius = 0.5 * s * (1 - 0.075 * cleft) * (1 + 0.03 * z)
-        height = 0.47 * z - (z > 0) * 0.13 * bell(s, 0.22) - (z < 0) * 0.03 * bell(s, 0.12)
+        cleft = bell(turn, 0.14) * (0.35 + 0.65 * np.clip(0.6 + 0.5 * z, 0, 1))
+        radius = 0.5 * s * (1 - 0.11 * cleft) * (1 + 0.03 * z)
+        height = 0.47 * z - (z > 0) * 0.13 * bell(s, 0.22) + (z < 0) * 0.035 * bell(s, 0.24)
         height -= (z > 0) * 0.035 * bell(turn, 0.3) * bell(s - 0.3, 0.25)
         return around(radius, turn, height * (1 + 0.006 * bumps(d, 21, 1.4, 2)))
 
@@ -177,8 +177,8 @@ def coconut() -> Parts:
             a = 2 * np.pi * k / 3 + 0.3
             eye = np.array([np.sin(0.4) * np.cos(a), np.sin(0.4) * np.sin(a), np.cos(0.4)])
             eyes += bell(np.arccos(np.clip(d @ eye, -1, 1)), 0.10)
-        ridges = 0.02 * np.cos(3 * turn) * s
-        rough = 1 + 0.008 * bumps(d, 31, 2.0, 3) + 0.008 * bumps(d, 32, 8, 3) - 0.05 * eyes
+        ridges = 0.008 * np.cos(3 * turn) * s
+        rough = 1 + 0.006 * bumps(d, 31, 2.0, 3) + 0.008 * bumps(d, 32, 8, 3) - 0.05 * eyes
         return around(0.5 * s * (1 + ridges) * rough, turn, (0.535 * z + 0.02 * z**3) * rough)
 
     husk = look("coconut_husk", "coconut_husk", (0.20, 0.105, 0.048), (0.40, 0.26, 0.135),
@@ -192,7 +192,7 @@ def watermelon() -> Parts:
     def shape(d: Array) -> Array:
         z, s, turn = polar(d)
         height = 0.575 * z - (z > 0) * 0.012 * bell(s, 0.12)
-        rough = 1 + 0.006 * bumps(d, 41, 1.2, 2)
+        rough = 1 + 0.003 * bumps(d, 41, 1.2, 2)
         return around(0.5 * s**0.95 * rough, turn, height * rough)
 
     rind = look("watermelon_rind", "watermelon_rind", (0.26, 0.42, 0.085), (0.022, 0.085, 0.018),
@@ -217,6 +217,8 @@ def banana() -> Parts:
     knots = np.array([0.0, 0.02, 0.09, 0.17, 0.28, 0.45, 0.62, 0.78, 0.88, 0.94, 0.975, 1.0])
     width = np.array([6.2, 6.6, 6.2, 10.5, 15.6, 18.0, 18.0, 16.4, 13.2, 8.6, 5.2, 4.6]) * 1e-3
     radius = monotone_cubic(knots, width, np.clip(t, 0, 1))
+    # The thin ends rest on the ground, too.
+    centre[:, 2] = 0.97 * radius
     along = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
     inward = np.stack([-np.sin(angle), np.cos(angle), 0 * angle], axis=1)
     turn = np.linspace(0, 2 * np.pi, columns + 1)
