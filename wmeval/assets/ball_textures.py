@@ -141,7 +141,7 @@ def swirled_rubber(size: int, colors: Colors, rng: Rng) -> F4:
     blend = step(0.82, 1.0, (x % 1).astype(np.float32))
     rgb = mix(palette.T[:, index], palette.T[:, (index + 1) % count], blend)
     fine = solid_noise(d, rng, frequency=26, octaves=2, gain=0.9)
-    return shade(rgb, 0.03 * fine, 0.04 * solid_noise(d, rng, frequency=3, octaves=3))
+    return shade(rgb, 0.04 * fine, 0.05 * solid_noise(d, rng, frequency=3, octaves=5, gain=0.8))
 
 
 def rugby_panels(size: int, colors: Colors, rng: Rng) -> F4:
