@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Status = Literal["ok", "missing", "broken"]
@@ -57,17 +57,25 @@ _DRIVER_PROBE = (
 _CODEC_PROBE = (
     "import av; av.CodecContext.create('libx264', 'w'); print('PyAV', av.__version__, 'libx264')"
 )
+_ABSENT = "not installed"
 _ENGINE_PROBE = (
-    "import sys; from wmeval.sim.engines import make_engine; i = make_engine(sys.argv[1]).info;"
+    "import sys; from wmeval.sim.engines import engine_info; i = engine_info(sys.argv[1]);"
+    f"sys.exit('{_ABSENT}') if i.mend else None;"
     "print(i.name, i.version, '|', ', '.join(i.body_kinds), '| deterministic' * i.deterministic)"
+)
+_BLENDER_PROBE = "import bpy; print('Blender', bpy.app.version_string)"
+_BLENDER_LIBRARIES = (
+    "apt-get install -y libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libxext6 libsm6 libgl1"
 )
 
 
-def _probe(code: str, *args: str, timeout: float = 60.0) -> tuple[bool, str]:
+def _probe(
+    code: str, *args: str, timeout: float = 60.0, python: str = sys.executable
+) -> tuple[bool, str]:
     """Run Python code in a fresh interpreter: (worked, last line of its output or error)."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code, *args],
+            [python, "-c", code, *args],
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -75,6 +83,8 @@ def _probe(code: str, *args: str, timeout: float = 60.0) -> tuple[bool, str]:
         )
     except subprocess.TimeoutExpired:
         return False, f"no answer in {timeout:.0f} s"
+    except OSError as error:
+        return False, f"cannot run {python}: {error.strerror}"
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
     return done.returncode == 0, lines[-1] if lines else f"exit code {done.returncode}"
 
@@ -90,6 +100,32 @@ def _package(name: str, needed: bool, extra: str) -> Finding:
 def _probed(part: str, needed: bool, code: str, mend: str, *args: str) -> Finding:
     worked, line = _probe(code, *args)
     return Finding(part, "ok" if worked else "broken", needed, line, "" if worked else mend)
+
+
+def _engine(name: str) -> Finding:
+    found = _probed(f"engine {name}", name == "bullet", _ENGINE_PROBE, "make setup", name)
+    if found.detail == _ABSENT:
+        from wmeval.sim.engines import engine_info
+
+        return replace(found, status="missing", mend=engine_info(name).mend)
+    return found
+
+
+def _blender() -> Finding:
+    """Blender in the interpreter that has it, started once."""
+    from wmeval.errors import UserError
+    from wmeval.sim.blender_worker import INSTALL, PYTHON_VARIABLE, interpreter
+
+    part = "Blender (bpy)"
+    try:
+        python = interpreter()
+    except UserError:
+        mend = f"{INSTALL}, or name an interpreter that has it in {PYTHON_VARIABLE}"
+        return Finding(part, "missing", False, _ABSENT, mend)
+    worked, line = _probe(_BLENDER_PROBE, python=python)
+    if worked:
+        return Finding(part, "ok", False, line)
+    return Finding(part, "broken", False, line, _BLENDER_LIBRARIES if "lib" in line else INSTALL)
 
 
 def diagnose() -> tuple[Finding, ...]:
@@ -112,11 +148,7 @@ def diagnose() -> tuple[Finding, ...]:
             "apt-get install -y libegl1 libegl-mesa0 libgl1-mesa-dri",
         ),
         lambda: _probed("video codec", True, _CODEC_PROBE, "pip install --force-reinstall av"),
-        *(
-            lambda name=name: _probed(
-                f"engine {name}", name == "bullet", _ENGINE_PROBE, "make setup", name
-            )
-            for name in ENGINES
-        ),
+        _blender,
+        *(lambda name=name: _engine(name) for name in ENGINES),
     ]
     return tuple(check() for check in checks)

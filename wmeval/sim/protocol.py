@@ -52,7 +52,8 @@ class EngineInfo:
         body_kinds: of "rigid", "cloth", "rope", "soft".
         deterministic: bit-identical states in any process of this version.
         clock: "fixed" steps or "exact" (event-driven).
-        contact_impulses: contacts carry impulses.
+        contact_impulses: contacts carry impulses; an engine that does not gives no contacts.
+        mend: command that installs what it needs to run; empty when it can.
     """
 
     name: str
@@ -61,6 +62,7 @@ class EngineInfo:
     deterministic: bool
     clock: Literal["fixed", "exact"]
     contact_impulses: bool
+    mend: str = ""
 
 
 @dataclass(frozen=True)

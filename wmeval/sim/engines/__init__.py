@@ -10,6 +10,7 @@ from wmeval.sim.protocol import Engine, EngineInfo
 ENGINES: dict[str, str] = {
     "bullet": "wmeval.sim.engines.bullet:BulletEngine",
     "carom": "wmeval.sim.engines.carom:CaromEngine",
+    "blender": "wmeval.sim.engines.blender:BlenderEngine",
 }
 """Engine name to "module:Class"; the module is imported on first use."""
 
