@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MODULES = ("startup", "physics", "environment", "scenes", "raster", "storage", "http")
+MODULES = ("startup", "physics", "environment", "scenes", "raster", "storage", "clips", "http")
 
 
 def machine() -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wmeval.datasets.suite import content_hash, read_png, read_suite, verify_suite, write_png
+from wmeval.datasets.png import read_png, write_png
+from wmeval.datasets.suite import content_hash, read_suite, verify_suite
 from wmeval.datasets.validate import validate
 from wmeval.datasets.video import read_mp4, write_mp4
 from wmeval.envs.adapters import channels_of, make_adapter

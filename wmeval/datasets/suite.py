@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.clock import exact
+from wmeval.datasets.png import read_png
 from wmeval.datasets.rollout import Rollout, read
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import write_bytes, write_text
+from wmeval.jobs.atomic import write_text
 
 FORMAT = "wmeval-suite/1"
 NOTE = "own scenes: not comparable with the papers' tables"
@@ -141,34 +142,6 @@ def reference_name(fps: Fraction) -> str:
 
 
 # --- writing ------------------------------------------------------------------------------------
-
-
-def write_png(path: Path, picture: NDArray[np.uint8]) -> None:
-    """Write a picture (H, W, 3) uint8 sRGB, whole or not at all."""
-    import cv2
-
-    done, data = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
-    if not done:
-        raise UserError(f"{path}: the picture {picture.shape} cannot be written as PNG")
-    write_bytes(path, data.tobytes())
-
-
-def read_png(path: Path) -> NDArray[np.uint8]:
-    """Read a picture (H, W, 3) uint8 sRGB.
-
-    Raises:
-        UserError: no such file, or not a picture.
-    """
-    import cv2
-
-    try:
-        data = np.frombuffer(path.read_bytes(), np.uint8)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
-    if picture is None:
-        raise UserError(f"{path}: not a picture")
-    return np.ascontiguousarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)).astype(np.uint8)
 
 
 def write_case_json(

@@ -24,7 +24,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from wmeval.datasets.suite import Suite, SuiteCase, read_png, write_png
+from wmeval.datasets.png import read_png, write_png
+from wmeval.datasets.suite import Suite, SuiteCase
 from wmeval.envs.adapters import Keys, channels_of, control_json, holds, make_adapter
 from wmeval.envs.candidates.video import read_clip
 from wmeval.envs.case import Case, resized_context

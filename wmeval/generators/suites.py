@@ -14,6 +14,7 @@ import numpy as np
 import wmeval
 from wmeval.clock import exact
 from wmeval.conventions import intrinsics
+from wmeval.datasets.png import read_png, write_png
 from wmeval.datasets.rollout import FORMAT as STORE_FORMAT
 from wmeval.datasets.rollout import write_hdf5
 from wmeval.datasets.suite import (
@@ -21,12 +22,10 @@ from wmeval.datasets.suite import (
     INDEX,
     Suite,
     digests,
-    read_png,
     read_suite,
     reference_name,
     seal,
     write_case_json,
-    write_png,
 )
 from wmeval.datasets.validate import validate
 from wmeval.envs.case import Case
