@@ -33,13 +33,8 @@ COLUMNS = {
 
 def actor(env: WorldEnv) -> Any:
     """Smooth random actions as a function of the step."""
-    row, policy = env.row, RandomPolicy(scale=1.0)
-    policy.begin(
-        Task(
-            row.id, row.channels, row.control_period, env.max_steps, 0, row.branches,
-            env.one_shot_channels,
-        )
-    )  # fmt: skip
+    policy = RandomPolicy(scale=1.0)
+    policy.begin(Task.of(env))
     return lambda step: policy.act(step, None, {})
 
 

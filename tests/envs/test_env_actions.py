@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from wmeval.clock import CandidateClock
 from wmeval.datasets.rollout import read, write_hdf5, write_zarr
+from wmeval.envs import environment_class
 from wmeval.envs.actions import ActionForm
 from wmeval.envs.adapters import (
     Keys,
@@ -232,6 +233,23 @@ def test_random_branches_hold_and_one_shots_are_single_presses():
     assert 20_000 / np.count_nonzero(np.diff(sprint)) == pytest.approx(30, rel=0.1)
     assert 20_000 / jump.sum() == pytest.approx(30, rel=0.15)
     assert sprint.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_random_actions_do_not_end_the_episode():
+    env = environment_class("BilliardGame")()
+    env.reset(seed=2)
+    task = Task.of(env)
+    assert task.endings == ("force_end",)
+    policy = RandomPolicy(hold=0.1)
+    policy.begin(task)
+    rows = np.array([policy.act(i, None, {}) for i in range(2000)])
+    assert not rows[:, task.channels.index("force_end")].any()
+    assert rows[:, task.channels.index("execute")].sum() > 100
+    ended = [env.step(row)[2] for row in rows[: env.max_steps]]
+    assert not any(ended)
+    shots = env.log.state.modal["shot"][0, 5]
+    assert shots >= 1
+    env.close()
 
 
 def test_continuous_random_actions_know_nothing_of_branches():

@@ -7,13 +7,15 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
+from random_play import digest, moves, random_actions
 
 from wmeval.envs import ENVIRONMENTS
-from wmeval.envs.policies import RandomPolicy, Task
+from wmeval.records import WorldLog
 
 _CODE = """
 import hashlib, sys
 import numpy as np
+from random_play import digest, moves
 from wmeval.envs import ENVIRONMENTS, environment_class, short_name
 from wmeval.envs.policies import RandomPolicy
 from wmeval.envs.record import record
@@ -21,7 +23,8 @@ for name in map(short_name, ENVIRONMENTS):
     env = environment_class(name)()
     for seed in range(int(sys.argv[1])):
         policy = RandomPolicy(scale=2.0, correlation=2.0, stop_after=int(sys.argv[2]))
-        print(name, seed, record(env, policy=policy, seed=seed).sha256())
+        rollout = record(env, policy=policy, seed=seed)
+        print(name, seed, rollout.sha256() + digest(rollout.log), moves(env, rollout.log))
     env.close()
 """
 
@@ -30,9 +33,11 @@ def digests(seeds, steps, **environment):
     done = subprocess.run(
         [sys.executable, "-c", _CODE, str(seeds), str(steps)],
         capture_output=True, text=True, check=True, timeout=900,
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__), **environment},
     )  # fmt: skip
-    return [line for line in done.stdout.splitlines() if len(line.split()) == 3]
+    lines = [line for line in done.stdout.splitlines() if len(line.split()) == 4]
+    assert [line for line in lines if not line.endswith(" True")] == []
+    return lines
 
 
 def test_two_processes_give_the_same_states():
@@ -50,22 +55,21 @@ def test_every_info_level_tells_of_the_same_states_and_vectors(env_id):
     ]
     vectors = [env.reset(seed=4)[0] for env in envs]
     assert all(np.array_equal(v, vectors[0]) for v in vectors)
-    policy, row = RandomPolicy(scale=2.0), envs[0].row
-    once = envs[0].one_shot_channels
-    policy.begin(Task(env_id, row.channels, row.control_period, 120, 5, row.branches, once))
-    for step in range(120):
-        action = policy.act(step, None, {})
+    seen = []
+    for step, action in enumerate(random_actions(envs[0], 120)):
         results = [env.step(action) for env in envs]
+        seen.append(envs[2].log)
         assert all(r[0].tobytes() == results[0][0].tobytes() for r in results)
         assert len({r[2] for r in results}) == 1
         if step % 11 == 0:
-            assert len({env.log.state.sha256() for env in envs}) == 1
+            assert len({digest(env.log) for env in envs}) == 1
         if results[0][2]:
             break
+    assert moves(envs[2], WorldLog.concatenate(seen))
     for env in envs:
         env.close()
     # The last state is there after the end, too.
-    assert len({env.log.state.sha256() for env in envs}) == 1
+    assert len({digest(env.log) for env in envs}) == 1
     assert envs[0].log.state.substep.tolist() == [(step + 1) * envs[0].clock.substeps]
 
 

@@ -22,16 +22,14 @@ def test_cached_pictures_of_every_scene_are_bit_identical(name):
     cached = make_renderer("raster", spec.scene, spec.meshes, cached=True)
     plain = make_renderer("raster", spec.scene, spec.meshes, cached=False)
     names = [camera.name for camera in spec.scene.cameras]
-    policy, row = RandomPolicy(scale=2.0), env.row
-    policy.begin(
-        Task(name, row.channels, row.control_period, 100, 5, row.branches, env.one_shot_channels)
-    )
+    policy = RandomPolicy(scale=2.0)
+    policy.begin(Task.of(env))
     for step in range(100):
         if env.step(policy.act(step, None, {}))[2]:
             break
         if step % 12 and step not in (1, 2, 61):
             continue
-        camera = names.index("static" if step != 61 else row.view)
+        camera = names.index("static" if step != 61 else env.row.view)
         state = render_state(env.log, 0, spec.scene, camera)
         a = cached.draw(state, 320, 180, LAYERS)
         b = plain.draw(state, 320, 180, LAYERS)

@@ -1,5 +1,6 @@
 """WanderingGarden: the vector, the anchors, the visitors, the explorer, the labels."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -264,7 +265,7 @@ def explore(seed, seconds):
     env = make(max_steps=60 * seconds)
     vector, _ = env.reset(seed=seed)
     policy = make_policy("explorer")
-    policy.begin(Task(ENV, env.channels, env.clock.control_period, env.max_steps, seed))
+    policy.begin(Task.of(env))
     track = [vector[[0, 2]]]
     for step in range(60 * seconds):
         vector, *_ = env.step(policy.act(step, vector, {}))
@@ -302,5 +303,27 @@ def test_the_explorer_keeps_to_scenes_with_a_walker():
     env = environment_class("BallRoller")()
     with pytest.raises(UserError, match="walks with strafe, forward, yaw, pitch"):
         record(env, policy=make_policy("explorer"), seed=0)
-    with pytest.raises(UserError, match="explorer policy"):
+    with pytest.raises(UserError, match=r"pace in \(0, 1\], a sway in \[0, 1\]"):
         make_policy("explorer", pace=0.0)
+    with pytest.raises(UserError, match=r"got pace 0.5, sway 1.1"):
+        make_policy("explorer", sway=1.1)
+    make_policy("explorer", sway=0.0)
+
+
+def test_the_explorer_knows_the_walkers_speed_from_the_scene():
+    env = make()
+    env.reset(seed=0)
+    task = dataclasses.replace(Task.of(env), seed=5)
+    still = np.zeros(50, np.float32)
+    still[5], still[8] = 1.0, 0.5  # Ahead, at 0.5 m/s.
+    turns = []
+    for factor in (1.0, 0.25):
+        # Half of 4 m/s is asked for and 0.5 got: stuck; half of 1 m/s: not.
+        policy = make_policy("explorer", sway=0.0)
+        policy.begin(dataclasses.replace(task, camera_twist=factor * env.camera_twist))
+        rows = np.array([policy.act(step, still, {}) for step in range(60)])
+        turns.append(bool((rows[:, 1] == 0).any()))
+    assert turns == [True, False]
+    with pytest.raises(UserError, match="needs the walker's speed"):
+        make_policy("explorer").begin(dataclasses.replace(task, camera_twist=None))
+    env.close()

@@ -170,6 +170,8 @@ class WorldEnv(gym.Env[Any, Any]):
 
     What follows must depend on the rise alone, not on how long it is held: a candidate is told of
     the press in the one block that holds its start."""
+    ending_channels: ClassVar[tuple[str, ...]] = ()
+    """Branches that end the episode when they are 1; random policies leave them at 0."""
     camera_twist: ClassVar[NDArray[np.float64] | None] = None
     """(6, A) camera velocity (v [m/s], w [rad/s], OpenCV camera frame) per unit of each channel,
     for scenes whose actions move the camera."""

@@ -146,6 +146,7 @@ class BilliardGame(WorldEnv):
     OPTIONS = {"balls": "places of white, yellow and red ball, [[x, z], [x, z], [x, z]] in m"}  # noqa: RUF012
     REWARDS = {"carom": "1 when the cue ball has touched both other balls in one shot"}  # noqa: RUF012
     one_shot_channels = ("execute",)
+    ending_channels = ("force_end",)
     tracked_roles = ("player", "ball")
     _MEMORY = ("_carom", "_scores")
 

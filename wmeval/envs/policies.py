@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
 from wmeval.plan import ActionPlan
+
+if TYPE_CHECKING:
+    from wmeval.envs.base import WorldEnv
 
 Action = NDArray[np.float32]
 
@@ -29,6 +32,9 @@ class Task:
         seed: the episode's seed.
         branches: the channels that are 0 or 1, the last ones.
         one_shots: channels that are pressed, not held.
+        endings: channels that end the episode.
+        camera_twist: (6, A) what a unit of each channel does to the camera, as
+            `WorldEnv.camera_twist`; None where actions push a body.
     """
 
     env_id: str
@@ -38,6 +44,28 @@ class Task:
     seed: int
     branches: tuple[str, ...] = ()
     one_shots: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    camera_twist: NDArray[np.float64] | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, env: WorldEnv, max_steps: int | None = None) -> Task:
+        """What an environment, reset or about to be, asks of a policy.
+
+        Args:
+            env: the environment; its present seed is the task's.
+            max_steps: actions until the policy is asked no more; default: the environment's.
+        """
+        return cls(
+            env.ID,
+            env.channels,
+            env.clock.control_period,
+            env.max_steps if max_steps is None else min(max_steps, env.max_steps),
+            env.seed,
+            env.row.branches,
+            env.one_shot_channels,
+            env.ending_channels,
+            env.camera_twist,
+        )
 
 
 class Policy(Protocol):
@@ -129,7 +157,8 @@ class RandomPolicy:
     stream of its own, so that scene and actions are independent.
 
     A branch is a random telegraph: it keeps its value for a time of mean ``hold``, whatever the
-    control period. A one-shot is pressed for one action after a time of mean ``hold``.
+    control period. A one-shot is pressed for one action after a time of mean ``hold``. A channel
+    that ends the episode stays 0: episodes last until the step limit.
 
     Args:
         scale: standard deviation of x.
@@ -166,6 +195,7 @@ class RandomPolicy:
         self._x = self.scale * self._rng.standard_normal(len(task.channels) - len(task.branches))
         self._held = np.zeros(len(task.branches), bool)
         self._once = np.array([name in task.one_shots for name in task.branches], bool)
+        self._goes_on = np.array([name not in task.endings for name in task.branches], bool)
 
     def act(self, step: int, observation: Any, info: Mapping[str, Any]) -> Action | None:
         """The next action of the process."""
@@ -177,7 +207,7 @@ class RandomPolicy:
         action: Action = np.tanh(self._x).astype(np.float32)
         if not len(self._held):
             return action
-        changes = self._rng.random(len(self._held)) < self._change
+        changes = (self._rng.random(len(self._held)) < self._change) & self._goes_on
         # A press is over after its action, so that the next one is a rise again.
         self._held = np.where(self._once, changes & ~self._held, self._held ^ changes)
         hybrid: Action = np.concatenate([action, self._held.astype(np.float32)])
@@ -229,8 +259,8 @@ class ExplorerPolicy:
     ) -> None:
         if not (0 < pace <= 1 and 0 <= sway <= 1 and period > 0 and caution > 0):
             raise UserError(
-                f"explorer policy: pace {pace} and sway {sway} lie in (0, 1], period {period} s "
-                f"and caution {caution} m are > 0"
+                f"explorer policy: give a pace in (0, 1], a sway in [0, 1], and a period [s] and a "
+                f"caution [m] > 0; got pace {pace}, sway {sway}, period {period}, caution {caution}"
             )
         self.pace, self.sway, self.period, self.caution = pace, sway, period, caution
         self.stop_after = stop_after
@@ -239,13 +269,19 @@ class ExplorerPolicy:
         """Seed the stream.
 
         Raises:
-            UserError: a scene of other channels.
+            UserError: a scene of other channels, or whose actions do not move the camera.
         """
         if task.channels != self.CHANNELS:
             raise UserError(
                 f"the explorer policy walks with {', '.join(self.CHANNELS)}; {task.env_id} has the "
                 f"channels {', '.join(task.channels) or 'none'}"
             )
+        if task.camera_twist is None:
+            raise UserError(
+                f"the explorer policy needs the walker's speed: {task.env_id} says no camera_twist"
+            )
+        # [m/s] per unit of the forward action.
+        self._speed = float(task.camera_twist[2, self.CHANNELS.index("forward")])
         sequence = np.random.SeedSequence(task.seed, spawn_key=(_ACTION_STREAM,))
         self._rng = np.random.Generator(np.random.PCG64(sequence))
         self._dt = float(task.control_period)
@@ -298,7 +334,7 @@ class ExplorerPolicy:
         return turn, most
 
     def _action(self, forward: float, yaw: float) -> Action:
-        self._asked = 4.0 * forward
+        self._asked = self._speed * forward
         return np.array([0.0, forward, min(max(yaw, -1.0), 1.0), 0.0], np.float32)
 
     def describe(self) -> dict[str, Any]:

@@ -253,18 +253,7 @@ def _play(
         episode = _Episode(env.log, [], [], [], [env.vector])
         logs = [env.step_log]
         limit = env.max_steps if max_steps is None else min(max_steps, env.max_steps)
-        row = env.row
-        actor.begin(
-            Task(
-                env.ID,
-                env.channels,
-                env.clock.control_period,
-                limit,
-                env.seed,
-                row.branches,
-                tuple(env.one_shot_channels),
-            )
-        )
+        actor.begin(Task.of(env, limit))
         for step in range(limit):
             action = actor.act(step, observation, info)
             if action is None:
