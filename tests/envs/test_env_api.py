@@ -9,11 +9,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from random_play import digest, moves, random_actions
 
 import wmeval
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
 from wmeval.envs.base import EYES, Snapshot
 from wmeval.errors import UserError
+from wmeval.records import WorldLog
 from wmeval.sim.engines import ENGINES
 from wmeval.tables import DIMENSIONS
 
@@ -75,6 +77,7 @@ def test_row_tells_of_the_scene_what_it_needs_no_scene_for(env_id):
     assert set(row.engines) <= set(ENGINES)
     assert set(row.dimensions) <= set(DIMENSIONS)
     assert set(env.one_shot_channels) <= set(row.branches)
+    assert set(env.ending_channels) <= set(row.branches)
     assert observation.shape == (row.observation,)
     if env.camera_twist is not None:
         assert env.camera_twist.shape == (6, len(row.channels))
@@ -112,10 +115,11 @@ import gymnasium as gym, numpy as np, wmeval
 if __name__ == "__main__":
     env = gym.make_vec("WMEval/BeamDomino-v0", num_envs=2, vectorization_mode="async",
                        vector_kwargs={"context": "spawn"}, info_level="state")
-    observation, info = env.reset(seed=[0, 0])
+    first, info = env.reset(seed=[0, 0])
     for _ in range(3):
         observation, *_, info = env.step(np.full((2, 2), 0.5, np.float32))
     assert observation.shape == (2, 92) and (observation[0] == observation[1]).all()
+    assert (observation[0] != first[0]).any()
     assert info["time"].tolist() == [0.05, 0.05]
     env.close()
 """
@@ -297,6 +301,76 @@ def test_branches_continue_from_here_and_are_independent(branching):
     np.testing.assert_array_equal(deeper.step(push)[0], one.step(push)[0])
     for e in (one, two, deeper):
         e.close()
+
+
+MORE = {"WMEval/SunRisesAndSets-v0": {"camera_path": "walk"}}
+"""Reset options beside a regime's, by scene: more that moves."""
+
+
+def begun(env_id, steps, options, **settings):
+    """An environment in the middle of an episode in which something moves, and more actions."""
+    cls = environment_class(env_id)
+    settings = {"observation_mode": "vector", "info_level": "state", **settings}
+    env = cls(reward=next(iter(cls.REWARDS), None), **settings)
+    env.reset(seed=4, options={**options, **MORE.get(env_id, {})})
+    logs, actions = [env.log], random_actions(env, steps + 8)
+    for action in actions[:steps]:
+        assert not env.step(action)[2]
+        logs.append(env.log)
+    assert moves(env, WorldLog.concatenate(logs))
+    return env, actions[steps:]
+
+
+@pytest.mark.parametrize("options", [{}, {"camera_motion": "turn"}], ids=["", "turn"])
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_scene_returns_to_a_snapshot_in_mid_episode(env_id, options):
+    env, actions = begun(env_id, 40, options)
+    snapshot = Snapshot.model_validate_json(env.get_state().model_dump_json())
+    other = type(env)(**env.settings)
+    other.reset(seed=9)
+    observation, info = other.set_state(snapshot)
+    np.testing.assert_array_equal(observation, env.vector)
+    assert info["time"] == float(env.time)
+    assert digest(other.log) == digest(env.log)
+    for action in actions:
+        mine, theirs = env.step(action), other.step(action)
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        assert mine[1:4] == theirs[1:4]
+        assert digest(other.log) == digest(env.log)
+    # And back, in the environment itself.
+    env.set_state(snapshot)
+    for action in actions:
+        env.step(action)
+    assert digest(other.log) == digest(env.log)
+    env.close()
+    other.close()
+
+
+@pytest.mark.parametrize("branching", [False, True])
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_scene_branches_in_mid_episode(env_id, branching):
+    env, actions = begun(env_id, 40, {"camera_motion": "turn"}, branching=branching)
+    one, two = env.branch(2)
+    for other in (one, two):
+        np.testing.assert_array_equal(other.vector, env.vector)
+        assert digest(other.log) == digest(env.log)
+        assert (other.time, other.events, other.view) == (env.time, env.events, env.view)
+    held = len(env.row.branches)
+    for action in actions:
+        away = np.concatenate([-action[: len(action) - held], action[len(action) - held :]])
+        mine, theirs, _ = env.step(action), one.step(action), two.step(away)
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        assert mine[1:4] == theirs[1:4]
+        assert mine[4].keys() == theirs[4].keys()
+        assert mine[4].get("scene_state") == theirs[4].get("scene_state")
+    assert digest(env.log) == digest(one.log)
+    assert (digest(env.log) != digest(two.log)) == bool(env.channels)
+    env.close()
+    (deeper,) = one.branch(1)
+    np.testing.assert_array_equal(deeper.step(actions[0])[0], one.step(actions[0])[0])
+    assert digest(deeper.log) == digest(one.log)
+    for other in (one, two, deeper):
+        other.close()
 
 
 # --- bad input ----------------------------------------------------------------------------------

@@ -167,12 +167,12 @@ class SunRisesAndSets(WorldEnv):
             forward=path != "walk_back",
             bob=_number("bob_m", options.get("bob_m", 0.0), 0.0, 0.2),
         )
-        self._observed = "orbit" if path == "fixed" else "first"
         return compose(sun, walk)
 
     def _begin(self, scene: Scene) -> None:
-        names = [c.name for c in scene.cameras]
-        self._camera = names.index(self._observed)
+        # From the options, not from `_compose`: a fork begins without composing.
+        walks = self.options.get("camera_path", "fixed") != "fixed"
+        self._camera = [c.name for c in scene.cameras].index("first" if walks else "orbit")
         sun = next(d.params for d in self.world_spec.drivers if d.kind == "sun")
         light = TurningSun.Params.model_validate(sun)
         self._yaw, self._pitch = light.yaw_deg, light.pitch_deg
