@@ -172,12 +172,17 @@ class SettingCard(Card):
 # --- tasks --------------------------------------------------------------------------------------
 
 
+# A placement's ``objects`` are the ids that it is drawn from, whatever their tags; none: those that
+# the sample may use and that have the tag.
+
+
 class Drop(Card):
     """An object above the support, let go: ``height_m`` from the support to its lowest point."""
 
     kind: Literal["drop"]
     slot: str
     tags: Tag
+    objects: tuple[str, ...] = ()
     height_m: Interval
 
 
@@ -209,6 +214,7 @@ class OnRamp(Card):
     kind: Literal["on_ramp"]
     slot: str
     tags: Tag
+    objects: tuple[str, ...] = ()
     ramp: str
     position: float = Field(ge=0, le=1)
 
@@ -219,6 +225,7 @@ class Line(Card):
     kind: Literal["line"]
     slot: str
     tags: Tag
+    objects: tuple[str, ...] = ()
     count: int = Field(ge=1)
     in_front_of: str
     distance_m: Interval
@@ -231,6 +238,7 @@ class Cluster(Card):
     kind: Literal["cluster"]
     slot: str
     tags: Tag
+    objects: tuple[str, ...] = ()
     count: int = Field(ge=2)
     gap_m: Interval
 

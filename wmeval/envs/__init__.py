@@ -230,7 +230,7 @@ def environment_row(env_id: str) -> EnvironmentRow:
     """
     name = str(env_id).removeprefix("wmeval:")
     for row in ENVIRONMENTS.values():
-        if name in (row.id, row.id.removeprefix("WMEval/"), short_name(row.id)):
+        if name in (row.id, row.id.split("/", 1)[-1], short_name(row.id)):
             return row
     raise UserError(f"unknown environment {env_id!r}: choose from {', '.join(ENVIRONMENTS)}")
 

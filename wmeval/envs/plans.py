@@ -1,7 +1,8 @@
-"""Named ActionPlans: YAML cards beside this file, one folder per scene."""
+"""Named ActionPlans: YAML cards beside this file, a folder per scene, named after it."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -9,7 +10,7 @@ from importlib.resources.abc import Traversable
 import yaml
 from pydantic import ValidationError
 
-from wmeval.envs import environment_row
+from wmeval.envs import environment_row, short_name
 from wmeval.errors import UserError, first_problem
 from wmeval.plan import ActionPlan
 
@@ -55,6 +56,6 @@ def _load(env_id: str, name: str) -> ActionPlan:
 
 
 def _folder(env_id: str) -> Traversable:
-    # The folder is named like the scene's module.
-    module = environment_row(env_id).entry_point.split(":")[0].rsplit(".", 1)[-1]
-    return files("wmeval.envs").joinpath("plans", module)
+    # "WMEval/BallRoller-v0": ball_roller.
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", short_name(environment_row(env_id).id)).lower()
+    return files("wmeval.envs").joinpath("plans", name)

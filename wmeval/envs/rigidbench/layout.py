@@ -91,6 +91,12 @@ class Layout:
         low, high = self.box()
         return float(high[0] - low[0]), float(high[1] - low[1])
 
+    @property
+    def reach(self) -> float:
+        """Largest distance of an actor's box from the vertical through the origin [m]."""
+        corners = np.concatenate([a.corners() for a in self.actors])
+        return float(np.hypot(corners[:, 0], corners[:, 1]).max())
+
 
 def fits(footprint: tuple[float, float], support: tuple[float, float], angle: float) -> bool:
     """Whether a footprint turned by ``angle`` [rad] lies on a support (section A.3).
@@ -137,19 +143,22 @@ def draw_layout(
     shared_gap: float | None = None
     material = _choice(task.ramp_materials, rng) if task.ramp_materials else ""
 
-    def pick(tag: str, slot: str, count: int = 1) -> list[str]:
-        allowed = [i for i in objects if tag in library.objects[i].tags]
+    def pick(card: Drop | OnRamp | Line | Cluster, count: int = 1) -> list[str]:
+        allowed = [i for i in objects if card.tags in library.objects[i].tags]
+        allowed = list(card.objects) or allowed
+        where = f"task {task.id!r}, slot {card.slot!r}"
         if not allowed:
-            raise UserError(
-                f"task {task.id!r}, slot {slot!r}: none of {', '.join(objects)} is tagged {tag!r}"
-            )
+            raise UserError(f"{where}: none of {', '.join(objects)} is tagged {card.tags!r}")
+        unknown = [i for i in allowed if i not in sizes]
+        if unknown:
+            raise UserError(f"{where}: no object {unknown[0]!r}: choose from {', '.join(sizes)}")
         chosen = rng.choice(len(allowed), size=count, replace=count > len(allowed))
         return [allowed[i] for i in chosen]
 
     for placement in task.placements:
         match placement:
             case Drop():
-                (name,) = pick(placement.tags, placement.slot)
+                (name,) = pick(placement)
                 size = sizes[name]
                 height = _uniform(placement.height_m, rng)
                 actors.append(Actor(placement.slot, name, None, size, (0, 0, height + size[2] / 2)))
@@ -165,13 +174,13 @@ def draw_layout(
                 ramps[placement.slot] = ramp = _ramp(placement, wedge, shared_gap or 0.0)
                 actors.append(ramp)
             case OnRamp():
-                (name,) = pick(placement.tags, placement.slot)
+                (name,) = pick(placement)
                 actors.append(_on_ramp(placement, ramps[placement.ramp], name, sizes[name]))
             case Line():
-                names = pick(placement.tags, placement.slot, placement.count)
+                names = pick(placement, placement.count)
                 actors += _line(placement, ramps[placement.in_front_of], names, sizes, rng)
             case Cluster():
-                names = pick(placement.tags, placement.slot, placement.count)
+                names = pick(placement, placement.count)
                 actors += _cluster(placement, names, sizes, rng)
     return _centred(Layout(tuple(actors)))
 

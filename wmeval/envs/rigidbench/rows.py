@@ -67,7 +67,14 @@ def check_row(row: Row, library: Library) -> None:
             raise UserError(f"{field}: no card {value!r}: choose from {', '.join(known)}")
 
 
-def draw_row(task: str, split: Split, library: Library, rng: np.random.Generator) -> Row:
+def draw_row(
+    task: str,
+    split: Split,
+    library: Library,
+    rng: np.random.Generator,
+    *,
+    setting: str | None = None,
+) -> Row:
     """A row of a task and a partition: setting, support and seed are drawn uniformly.
 
     Args:
@@ -75,10 +82,17 @@ def draw_row(task: str, split: Split, library: Library, rng: np.random.Generator
         split: partition.
         library: all cards.
         rng: draws.
+        setting: id of the setting in place of the drawn one.
+
+    Raises:
+        UserError: no such setting.
     """
     settings, objects = SIDES[split]
     scenes = getattr(library.splits, settings).scenes
-    scene = scenes[int(rng.integers(len(scenes)))]
+    drawn = scenes[int(rng.integers(len(scenes)))]
+    scene = drawn if setting is None else setting
+    if scene not in library.settings:
+        raise UserError(f"no setting {scene!r}: choose from {', '.join(library.settings)}")
     surfaces = tuple(library.settings[scene].surfaces)
     return Row(
         sample_id=task,
