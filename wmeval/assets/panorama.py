@@ -145,7 +145,104 @@ def coast(x: F4, e: F4, colors: tuple[Color, ...], rng: Rng) -> tuple[F4, F4]:
     return np.asarray(picture, np.float32), np.asarray(cover, np.float32)
 
 
-PANORAMAS: dict[str, Builder] = {"coast": coast}
+def park(x: F4, e: F4, colors: tuple[Color, ...], rng: Rng) -> tuple[F4, F4]:
+    """A lawn with a path, clumps of shrubs, two belts of trees.
+
+    Colours: lawn, leaves in shadow, leaves in light.
+    """
+    lawn, dark, light = (np.array(c, np.float32) for c in colors[:3])
+    down = np.maximum(-e, 1e-3)
+    far = np.minimum(1.0 / down, 60.0)
+    grain = _sheet(rng, slope=0.6, low=16, across=4)
+    broad = _sheet(rng, slope=1.5, low=2, across=2)
+    mown = np.sin(5.5 * far + 0.4 * _line(rng, (3, 7))) * _step(0.8, 2.5, down)
+    picture = lawn * (1 + 0.08 * mown + 0.10 * broad + 0.10 * grain)[..., None]
+    shore = 6.0 + 1.4 * _line(rng, (2, 3, 5))
+    path = (1 - _step(0.5, 0.8, np.abs(down - shore) / (0.25 * shore)))[..., None]
+    picture = (
+        picture * (1 - path)
+        + np.array([0.42, 0.35, 0.26], np.float32) * path * (1 + 0.1 * grain)[..., None]
+    )
+    texel = (HIGH_DEG - LOW_DEG) / HEIGHT
+    cover = _step(texel, -texel, e) * np.ones_like(x)
+    leaves = _sheet(rng, slope=0.7, low=18, across=4)
+    clumps = _sheet(rng, slope=1.2, low=6, across=4)
+    column = (np.arange(WIDTH) * (SPAN_DEG / WIDTH))[None]
+    # From far to near: trees, mean height and width of a crown, foot [deg], haze.
+    for count, high, width, foot, haze in (
+        (120, 1.9, 3.4, 0.1, 0.5), (44, 4.2, 5.0, -0.8, 0.22), (40, 1.6, 4.0, -2.4, 0.05),
+    ):  # fmt: skip
+        ridge = np.full((1, WIDTH), -9.0)
+        spread = high
+        for _ in range(count):
+            middle, half = rng.uniform(0, SPAN_DEG), width / 2 * rng.uniform(0.6, 1.3)
+            top = high * rng.uniform(0.55, 1.25)
+            across = np.abs((column - middle + SPAN_DEG / 2) % SPAN_DEG - SPAN_DEG / 2) / half
+            crown = foot + top * np.clip(1 - across**2.4, 0, 1) ** 0.5
+            ridge = np.maximum(ridge, np.where(across < 1, crown, -9.0))
+        ridge = ridge + 0.16 * leaves + 0.12 * _line(rng, (60, 130))
+        inside = _step(-texel, texel, ridge - e) * _step(-texel, texel, e - foot)
+        inside = inside * _step(foot + 0.05, foot + 0.4, ridge)
+        below = np.clip((ridge - e) / max(spread, 1.0), 0, 3)
+        bright = np.clip(0.62 - 0.22 * below + 0.24 * clumps + 0.16 * leaves, 0, 1.2)[..., None]
+        face = dark + (light - dark) * bright
+        face = face * (1 - haze) + np.array([0.30, 0.38, 0.44], np.float32) * haze
+        alpha = inside[..., None]
+        picture = picture * (1 - alpha) + face * alpha
+        cover = np.maximum(cover, inside)
+    return np.asarray(picture, np.float32), np.asarray(cover, np.float32)
+
+
+def city(x: F4, e: F4, colors: tuple[Color, ...], rng: Rng) -> tuple[F4, F4]:
+    """Roofs and towers with rows of windows, seen from an upper floor; trees in the streets.
+
+    Colours: concrete, brick, glass, trees.
+    """
+    concrete, brick, glass, trees = (np.array(c, np.float32) for c in colors[:4])
+    texel = (HIGH_DEG - LOW_DEG) / HEIGHT
+    grain = _sheet(rng, slope=0.8, low=12, across=3)
+    cover = _step(texel, -texel, e) * np.ones_like(x)
+    picture = concrete * 0.55 * (1 + 0.12 * grain)[..., None]
+    air = np.array([0.44, 0.50, 0.56], np.float32)
+    # From far to near: houses, mean width, height and foot [deg], haze.
+    for count, width, high, foot, haze in (
+        (46, 4.5, 4.5, -3.0, 0.62), (30, 7.0, 2.6, -8.0, 0.34), (20, 11.0, -1.5, -27.0, 0.10),
+    ):  # fmt: skip
+        for _ in range(count):
+            middle = float(rng.uniform(0, SPAN_DEG))
+            half = width / 2 * float(rng.uniform(0.55, 1.3))
+            top = high + abs(high + 5) * float(rng.uniform(-0.45, 0.42))
+            # Only its own columns and rows are painted; the picture closes on itself.
+            first = round((middle - half) * WIDTH / SPAN_DEG)
+            number = max(2, round(2 * half * WIDTH / SPAN_DEG))
+            at = np.arange(first, first + number) % WIDTH
+            across = (np.arange(number) / number * 2 - 1) * half
+            rows = np.flatnonzero((e[:, 0] < top) & (e[:, 0] > foot))
+            if not len(rows):
+                continue
+            kind = rng.random()
+            base = glass * 2.2 if kind < 0.2 else brick if kind < 0.5 else concrete
+            base = base * np.float32(rng.uniform(0.75, 1.3))
+            floor, bay = 0.09 * width, 0.085 * width
+            height = top - e[rows]
+            row, along = (height / floor) % 1, (across / bay) % 1
+            pane = (row > 0.3) & (row < 0.82) & (height > 0.4 * floor)
+            pane = pane & ((along > 0.22) & (along < 0.8))[None]
+            spot = np.ix_(rows, at)
+            bright = 1 + 0.1 * grain[spot] + (0.16 if middle < 90 else -0.06)
+            shade = 1 - 0.25 * _step(0.2 * half, half, np.asarray(across, np.float32))
+            face = np.where(pane[..., None], glass, base) * (bright * shade[None])[..., None]
+            picture[spot] = face * (1 - haze) + air * haze
+            cover[spot] = 1.0
+    leaves = _sheet(rng, slope=0.7, low=16, across=4)
+    ridge = -13.0 + 3.0 * _line(rng, (6, 15, 31)) + 0.3 * leaves
+    green = _step(-texel, texel, ridge - e)[..., None]
+    tone = trees * np.clip(1 + 0.45 * leaves + 0.25 * grain, 0.2, 2.2)[..., None]
+    picture = picture * (1 - green) + tone * green
+    return np.asarray(picture, np.float32), np.asarray(np.maximum(cover, green[..., 0]), np.float32)
+
+
+PANORAMAS: dict[str, Builder] = {"coast": coast, "park": park, "city": city}
 
 
 @lru_cache(maxsize=4)
