@@ -31,6 +31,7 @@ from wmeval.assets.loft import (
 )
 from wmeval.assets.meshes import merge
 from wmeval.scene import Mesh, MeshData, Sphere, Vec3, Visual
+from wmeval.vectors import minus, plus, scaled
 
 STATURE_M = 1.75
 """Stature that the shapes are drawn for; all lengths scale with it."""
@@ -320,13 +321,13 @@ def mannequin(material: str, joint_material: str, *, stature: float = STATURE_M)
             Visual(
                 shape=Sphere(radius=radius * stature),
                 material=joint_material,
-                position=_scaled(_minus(place, bone.centre), stature),
+                position=scaled(minus(place, bone.centre), stature),
             )
             for place, radius in bone.balls
         )
         visuals[bone.name] = (Visual(shape=shape, material=material), *balls)
     positions = {
-        name: _scaled(_plus(joint, bone.centre), stature)
+        name: scaled(plus(joint, bone.centre), stature)
         for bone in SKELETON
         for name, joint in [(bone.name, joint_at_rest(bone.name))]
     }
@@ -337,16 +338,4 @@ def mannequin(material: str, joint_material: str, *, stature: float = STATURE_M)
 def joint_at_rest(bone: str) -> Vec3:
     """A bone's joint in the rest pose from the ground between the feet, fractions of stature."""
     row = {b.name: b for b in SKELETON}[bone]
-    return row.joint if row.parent is None else _plus(joint_at_rest(row.parent), row.joint)
-
-
-def _plus(a: Vec3, b: Vec3) -> Vec3:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def _minus(a: Vec3, b: Vec3) -> Vec3:
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-def _scaled(a: Vec3, k: float) -> Vec3:
-    return (a[0] * k, a[1] * k, a[2] * k)
+    return row.joint if row.parent is None else plus(joint_at_rest(row.parent), row.joint)

@@ -29,6 +29,7 @@ from wmeval.scene import (
 from wmeval.sim.drivers.character import grounded_modal
 from wmeval.sim.drivers.gait import gait_modal
 from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
+from wmeval.vectors import plus
 
 SQUARE_M, SQUARES, BORDER_M = 3.0, 8, 1.2
 BOARD_HEIGHT = 0.06
@@ -119,7 +120,9 @@ class ChessBoard(WorldEnv):
 
     ## Arguments
 
-    See `WorldEnv`. dt 1/240 s, control period 1/60 s.
+    See `WorldEnv`. dt 1/240 s, control period 1/60 s. `perturb`: friction scales the grip, gravity
+    the flight, mass what the character's unchanged forces and its jump achieve; nothing here
+    bounces, so restitution changes nothing.
 
     ## Reset options
 
@@ -256,14 +259,14 @@ def compose(pieces: list[Placed]) -> Composition:
         bodies=tuple(bodies),
         materials=_MATERIALS,
         cameras=(
-            Camera(name="follow", position=_plus(centre, CAMERA_OFFSET),
-                   target=_plus(centre, CAMERA_LOOK_AT), fov_y_deg=48.0),
+            Camera(name="follow", position=plus(centre, CAMERA_OFFSET),
+                   target=plus(centre, CAMERA_LOOK_AT), fov_y_deg=48.0),
             Camera(name="static", position=(-9.0, -19.0, 9.5), target=(0.0, 0.4, 0.0),
                    fov_y_deg=40.0),
             Camera(name="top", position=(0.0, -0.01, 38.0), target=(0.0, 0.0, 0.0),
                    fov_y_deg=42.0),
-            Camera(name="first", position=_plus(centre, EYE),
-                   target=_plus(centre, (0.0, 6.0, 0.4)), fov_y_deg=58.0),
+            Camera(name="first", position=plus(centre, EYE),
+                   target=plus(centre, (0.0, 6.0, 0.4)), fov_y_deg=58.0),
         ),
         sun=Sun(direction=unit((0.5, 0.45, -0.9)), color=(1.0, 0.98, 0.95), strength=1.9,
                 softness=0.05),
@@ -272,10 +275,6 @@ def compose(pieces: list[Placed]) -> Composition:
         modal=(grounded_modal(), gait_modal("player_gait")),
     )  # fmt: skip
     return Composition(scene, _DRIVERS, _RULES, meshes, _CONFIG)
-
-
-def _plus(a: Vec3, b: Vec3) -> Vec3:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -292,6 +291,8 @@ _DRIVERS = (
             "walk_speed": WALK_MPS,
             "sprint_speed": SPRINT_MPS,
             "jump_speed": JUMP_MPS,
+            "sole": "player_foot_left",
+            "mass": PLAYER_MASS,
         },
     ),
     DriverSpec(

@@ -16,6 +16,7 @@ from wmeval.envs.rewards import Displaced
 from wmeval.errors import UserError
 from wmeval.scene import Camera, Scene, Sky, Sun, Vec3
 from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
+from wmeval.vectors import plus
 
 PUSH_N = 2.0
 MAX_SPEED_MPS = 10.0
@@ -185,7 +186,7 @@ def compose(places: list[tuple[float, float]]) -> Composition:
             for i, (x, y) in enumerate(places)
         ),
     ]  # fmt: skip
-    eye, seen = _plus(PLAYER_START, CAMERA_OFFSET), _plus(PLAYER_START, CAMERA_LOOK_AT)
+    eye, seen = plus(PLAYER_START, CAMERA_OFFSET), plus(PLAYER_START, CAMERA_LOOK_AT)
     scene = Scene(
         name="MirrorRollingBall",
         bodies=tuple(bodies),
@@ -196,8 +197,8 @@ def compose(places: list[tuple[float, float]]) -> Composition:
                    fov_y_deg=44.0),
             Camera(name="top", position=(0.0, -0.01, 40.0), target=(0.0, 0.0, 0.0),
                    fov_y_deg=45.0),
-            Camera(name="first", position=_plus(PLAYER_START, EYE_OFFSET),
-                   target=_plus(PLAYER_START, EYE_LOOK_AT), fov_y_deg=50.0),
+            Camera(name="first", position=plus(PLAYER_START, EYE_OFFSET),
+                   target=plus(PLAYER_START, EYE_LOOK_AT), fov_y_deg=50.0),
         ),
         sun=Sun(direction=unit((0.5, 0.42, -0.75)), strength=3.2),
         sky=Sky(),
@@ -222,10 +223,6 @@ def compose(places: list[tuple[float, float]]) -> Composition:
     )
     rules = EventRules(contact_roles=(("player", "ball"), ("ball", "ball")))
     return Composition(scene, drivers, rules, {}, EngineConfig(restitution_threshold=0.1))
-
-
-def _plus(a: Vec3, b: Vec3) -> Vec3:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 # --- parts --------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from wmeval.scene import (
 )
 from wmeval.sim.drivers.vehicle import WHEELS, modal_state
 from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, StateView
+from wmeval.vectors import axes
 
 MASS = 1400.0
 TOP_SPEED_MPS = 120.0 / 3.6
@@ -151,9 +152,10 @@ class RacingCar(WorldEnv):
         self._car = scene.index(self.PLAYER)
 
     def _observe(self, now: StateView) -> Observation:
-        (px, py, pz), (w, x, y, z) = now.pose(self._car)
+        (px, py, pz), quaternion = now.pose(self._car)
         vx, vy, vz = now.velocity(self._car)[0]
-        ahead = (2 * (x * y - w * z), 2 * (y * z + w * x), 1 - 2 * (x * x + z * z))
+        _, (fx, fy, fz), _ = axes(quaternion)
+        ahead = (fx, fz, fy)
         speed = math.sqrt(vx * vx + vy * vy + vz * vz)
         out = (px, pz, py, *ahead, vx, vz, vy, min(speed / TOP_SPEED_MPS, 1.0))
         # Rounding must not lead out of the stated ranges.

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index
 from wmeval.sim.protocol import Driver, Quat, SubstepView
+from wmeval.vectors import product
 
 
 class Bottle(Driver):
@@ -150,13 +151,6 @@ def _turned(q: Quat, rx: float, ry: float, rz: float) -> Quat:
     """A quaternion turned by a rotation vector [rad] in the world frame, normalised."""
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
     s = math.sin(angle / 2) / angle
-    a, b, c, d = math.cos(angle / 2), rx * s, ry * s, rz * s
-    w, x, y, z = q
-    out = (
-        a * w - b * x - c * y - d * z,
-        a * x + b * w + c * z - d * y,
-        a * y - b * z + c * w + d * x,
-        a * z + b * y - c * x + d * w,
-    )
+    out = product((math.cos(angle / 2), rx * s, ry * s, rz * s), q)
     n = 1 / math.sqrt(sum(e * e for e in out))
     return (out[0] * n, out[1] * n, out[2] * n, out[3] * n)

@@ -9,6 +9,7 @@ from pydantic import Field
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index, camera_index
 from wmeval.sim.protocol import Driver, SubstepView
+from wmeval.vectors import axes
 
 
 class ChaseCamera(Driver):
@@ -79,8 +80,7 @@ class ChaseCamera(Driver):
 
     def _faces(self, view: SubstepView) -> tuple[float, float]:
         """Horizontal direction in which the body faces; upended, as it faced last."""
-        w, x, y, z = view.pose(self._body)[1]
-        fx, fy = 2 * (x * y - w * z), 1 - 2 * (x * x + z * z)
+        _, (fx, fy, _), _ = axes(view.pose(self._body)[1])
         length = math.sqrt(fx * fx + fy * fy)
         return (fx / length, fy / length) if length > 0.05 else self._heading
 

@@ -14,6 +14,7 @@ from wmeval.scene import Card, Modal, Scene
 from wmeval.sim.drivers import strides
 from wmeval.sim.drivers.names import body_index
 from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
+from wmeval.vectors import axes, product
 
 F8 = NDArray[np.float64]
 
@@ -85,11 +86,11 @@ class Gait(Driver):
     def after(self, view: SubstepView) -> None:
         """Carry the modal state on by one substep."""
         p, s, dt = self._params, self._state, self._dt
-        (x, y, z), (w, i, j, k) = view.pose(self._root)
+        (x, y, z), quaternion = view.pose(self._root)
         ox, oy, oz = self._at
         self._at = (x, y, z)
         # Forward is +y of the root, in the horizontal plane.
-        fx, fy = 2 * (i * j - w * k), 1 - 2 * (i * i + k * k)
+        _, (fx, fy, _), _ = axes(quaternion)
         dx, dy = x - ox, y - oy
         way = dx * fx + dy * fy
         quick, slow, air, ease = self._gains
@@ -149,7 +150,9 @@ class Gait(Driver):
         later[CROUCH] = modal[CROUCH] + h * modal[SINK]
         (x, y, z), (vx, vy, vz) = position, linear
         moved = (x + h * vx, y + h * vy, z + h * vz)
-        then = self._limbs(later, moved, _spun(quaternion, angular[2] * h), time + h)
+        half = 0.5 * angular[2] * h
+        spun = product((math.cos(half), 0.0, 0.0, math.sin(half)), quaternion)
+        then = self._limbs(later, moved, spun, time + h)
         numbers: F8 = np.empty((len(self._bones), 13))
         numbers[:, 0:3], numbers[:, 3:7] = now
         numbers[:, 7:10] = (then[0] - now[0]) / h
@@ -172,10 +175,9 @@ class Gait(Driver):
             lean=(modal[LEAN_Y], modal[LEAN_X]),
             breath=p.breaths * time,
         )
-        w, i, j, k = quaternion
-        c, s = 1 - 2 * (i * i + k * k), -2 * (i * j - w * k)
-        n = math.sqrt(c * c + s * s)
-        c, s = c / n, s / n
+        _, (fx, fy, _), _ = axes(quaternion)
+        n = math.sqrt(fx * fx + fy * fy)
+        c, s = fy / n, -fx / n
         heading = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         pose = strides.pose(state, p.stature)
         joints = np.array([at for at, _ in pose])
@@ -193,13 +195,6 @@ def gait_modal(name: str) -> Modal:
         size=10,
         doc="phase, speed, move, run, air, rise, crouch, its rate, lean forward and to the right",
     )
-
-
-def _spun(q: Quat, angle: float) -> Quat:
-    """A quaternion turned further about the vertical."""
-    w, x, y, z = q
-    c, s = math.cos(angle / 2), math.sin(angle / 2)
-    return (c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w)
 
 
 def quaternions(frames: F8) -> F8:

@@ -15,6 +15,7 @@ from wmeval.errors import UserError
 from wmeval.scene import Card, Modal, Scene
 from wmeval.sim.drivers.names import body_index
 from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
+from wmeval.vectors import axes
 
 XI_HIGHER = 8.536316366346286
 """Third zero of J1': the shape that stands for all higher modes moves with this one's frequency."""
@@ -234,9 +235,7 @@ class Slosh(Driver):
 
 def _lever(q: Quat, before: Vec, now: Vec, rate: float) -> tuple[float, float]:
     """Horizontal acceleration [1/s^2] of a point on the body's axis, per metre of its height."""
-    w, x, y, z = q
-    # The body's axis in the world.
-    kx, ky, kz = 2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)
+    _, _, (kx, ky, kz) = axes(q)
     ax, ay, az = (
         (now[0] - before[0]) * rate,
         (now[1] - before[1]) * rate,

@@ -28,8 +28,8 @@ import math
 from dataclasses import dataclass
 
 from wmeval.assets import mannequin as man
+from wmeval.vectors import Vec, cross, dot, length, minus, plus, scaled, unit
 
-Vec = tuple[float, float, float]
 Matrix = tuple[Vec, Vec, Vec]
 """Columns: where a frame's x, y and z axes point."""
 
@@ -241,48 +241,23 @@ def product(m: Matrix, n: Matrix) -> Matrix:
     return (apply(m, n[0]), apply(m, n[1]), apply(m, n[2]))
 
 
-def _plus(a: Vec, b: Vec) -> Vec:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def _minus(a: Vec, b: Vec) -> Vec:
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-def _dot(a: Vec, b: Vec) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Vec, b: Vec) -> Vec:
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
-
-
-def _unit(a: Vec) -> Vec:
-    n = math.sqrt(_dot(a, a))
-    return (a[0] / n, a[1] / n, a[2] / n)
-
-
 def _hanging(upper: Vec, lower: Vec, forward: Vec) -> Matrix:
     """Frame of a bone that hangs from one joint to the next, facing forward."""
-    z = _unit(_minus(upper, lower))
-    x = _unit(_cross(forward, z))
-    return (x, _cross(z, x), z)
+    z = unit(minus(upper, lower))
+    x = unit(cross(forward, z))
+    return (x, cross(z, x), z)
 
 
 def bend(hip: Vec, ankle: Vec, upper: float, lower: float, forward: Vec) -> Vec:
     """The knee of a leg that bends forward; out of reach the leg is straight."""
-    d = _minus(ankle, hip)
-    r = math.sqrt(_dot(d, d))
+    d = minus(ankle, hip)
+    r = length(d)
     n = (d[0] / r, d[1] / r, d[2] / r)
     r = min(max(r, abs(upper - lower) + 1e-6), (upper + lower) * 0.99999)
     c = (upper * upper + r * r - lower * lower) / (2 * upper * r)
     s = math.sqrt(max(1 - c * c, 0.0))
-    along = _dot(forward, n)
-    p = _unit((forward[0] - along * n[0], forward[1] - along * n[1], forward[2] - along * n[2]))
+    along = dot(forward, n)
+    p = unit((forward[0] - along * n[0], forward[1] - along * n[1], forward[2] - along * n[2]))
     return (
         hip[0] + upper * (c * n[0] + s * p[0]),
         hip[1] + upper * (c * n[1] + s * p[1]),
@@ -377,7 +352,7 @@ def pose(state: GaitState, stature: float) -> list[tuple[Vec, Matrix]]:
         under = _sole(foot, s)
         if under < 0:
             foot = Foot(foot.y, foot.z - under, foot.pitch, foot.toes)
-        hip = _plus(root, apply(pelvis, _scaled(_BONES[f"thigh_{name}"].joint, s)))
+        hip = plus(root, apply(pelvis, scaled(_BONES[f"thigh_{name}"].joint, s)))
         wide = _mix(_mix(0.050, 0.026, m), 0.012, run * m)
         ankle = (side * wide * s + (0.3 * sway), foot.y, foot.z)
         out = -side * _mix(7, 3, m) * _DEG
@@ -386,7 +361,7 @@ def pose(state: GaitState, stature: float) -> list[tuple[Vec, Matrix]]:
         lower = _hanging(knee, ankle, forward)
         frames[f"thigh_{name}"] = (hip, _hanging(hip, knee, forward))
         frames[f"shank_{name}"] = (knee, lower)
-        end = _plus(knee, apply(lower, (0.0, 0.0, -shank)))
+        end = plus(knee, apply(lower, (0.0, 0.0, -shank)))
         sole = _turned(foot.pitch, 0.0, out)
         frames[f"foot_{name}"] = (end, sole)
         _child(frames, f"toes_{name}", _turned(foot.toes, 0.0, 0.0), s)
@@ -402,14 +377,10 @@ def _between(a: Foot, b: Foot, t: float) -> Foot:
     )
 
 
-def _scaled(v: Vec, k: float) -> Vec:
-    return (v[0] * k, v[1] * k, v[2] * k)
-
-
 def _child(frames: dict[str, tuple[Vec, Matrix]], name: str, turn: Matrix, s: float) -> None:
     bone = _BONES[name]
     at, frame = frames[bone.parent or ""]
-    frames[name] = (_plus(at, apply(frame, _scaled(bone.joint, s))), product(frame, turn))
+    frames[name] = (plus(at, apply(frame, scaled(bone.joint, s))), product(frame, turn))
 
 
 def _arm(frames: dict[str, tuple[Vec, Matrix]], name: str, side: float, own: float,

@@ -24,7 +24,8 @@ from wmeval.sim.drivers.tyres import (
     spring_force,
     turned,
 )
-from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
+from wmeval.sim.protocol import Driver, SubstepView, Vec
+from wmeval.vectors import axes, product
 
 WHEELS = ("front_left", "front_right", "rear_left", "rear_right")
 
@@ -163,7 +164,7 @@ class Vehicle(Driver):
         self._steer = 0.0
         self._angles = [0.0] * 4
         (vx, vy, vz), _ = view.velocity(self._body)
-        _, fy, _ = _axes(view.pose(self._body)[1])
+        _, fy, _ = axes(view.pose(self._body)[1])
         along = vx * fy[0] + vy * fy[1] + vz * fy[2]
         self._spins = [along / p.radius] * 4
         self._tread = [(0.0, 0.0)] * 4
@@ -185,7 +186,7 @@ class Vehicle(Driver):
         braking = p.brake_torque if brake > 0.5 else 0.0
         (px, py, pz), quaternion = view.pose(body)
         (vx, vy, vz), (wx, wy, wz) = view.velocity(body)
-        right, ahead, up = _axes(quaternion)
+        right, ahead, up = axes(quaternion)
         turns = self._turns(self._steer)
         speed = math.sqrt(vx * vx + vy * vy + vz * vz)
         drag = -p.drag * speed
@@ -275,7 +276,7 @@ class Vehicle(Driver):
     def _find_road(self, view: SubstepView) -> None:
         p = self._params
         (px, py, pz), quaternion = view.pose(self._body)
-        (ax, ay, az), (bx, by, bz), (cx, cy, cz) = _axes(quaternion)
+        (ax, ay, az), (bx, by, bz), (cx, cy, cz) = axes(quaternion)
         self._hits: list[tuple[Vec, Vec, float] | None] = [None] * 4
         self._compressions = [0.0] * 4
         for i in range(4):
@@ -318,7 +319,7 @@ class Vehicle(Driver):
             return
         (px, py, pz), q = view.pose(self._body)
         (vx, vy, vz), (wx, wy, wz) = view.velocity(self._body)
-        right, ahead, up = _axes(q)
+        right, ahead, up = axes(q)
         angles, speeds = view.modal("wheel_angle"), view.modal("wheel_speed")
         squeezed, turns = view.modal("compression"), self._turns(view.modal("steer")[0])
         for i, body in enumerate(self._shown):
@@ -329,8 +330,8 @@ class Vehicle(Driver):
             # Right is clockwise from above; rolling forward turns about -x.
             about_z = (math.cos(turn), 0.0, 0.0, -math.sin(turn))
             half = 0.5 * math.fmod(angles[i], 4 * math.pi)
-            pose = _times(_times(q, about_z), (math.cos(half), -math.sin(half), 0.0, 0.0))
-            axis = _axes(_times(q, about_z))[0]
+            pose = product(product(q, about_z), (math.cos(half), -math.sin(half), 0.0, 0.0))
+            axis = axes(product(q, about_z))[0]
             s = -speeds[i]
             view.set_state(
                 body,
@@ -339,25 +340,3 @@ class Vehicle(Driver):
                 (vx + wy * rz - wz * ry, vy + wz * rx - wx * rz, vz + wx * ry - wy * rx),
                 (wx + s * axis[0], wy + s * axis[1], wz + s * axis[2]),
             )
-
-
-def _axes(q: Quat) -> tuple[Vec, Vec, Vec]:
-    """The body's x, y and z axes in the world."""
-    w, x, y, z = q
-    return (
-        (1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)),
-        (2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)),
-        (2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)),
-    )
-
-
-def _times(a: Quat, b: Quat) -> Quat:
-    """Hamilton product."""
-    aw, ax, ay, az = a
-    bw, bx, by, bz = b
-    return (
-        aw * bw - ax * bx - ay * by - az * bz,
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by - ax * bz + ay * bw + az * bx,
-        aw * bz + ax * by - ay * bx + az * bw,
-    )

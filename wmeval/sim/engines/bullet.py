@@ -56,6 +56,7 @@ from wmeval.sim.protocol import (
     Vec,
 )
 from wmeval.sim.stage import Stage
+from wmeval.vectors import negative
 
 OPTIONS: dict[str, tuple[str, float, float]] = {
     # option: (PyBullet parameter, least, greatest)
@@ -312,9 +313,9 @@ class BulletEngine(Stage):
                     body,
                     self._index[first],
                     q[5],
-                    _minus(q[7]),
+                    negative(q[7]),
                     impulse,
-                    _minus(tangential),
+                    negative(tangential),
                     q[8],
                 )
             )
@@ -707,10 +708,6 @@ def _tangential(q: Sequence[Any], dt: float) -> Vec:
     f, (ax, ay, az), g, (bx, by, bz) = q[10], q[11], q[12], q[13]
     f, g = f * dt, g * dt
     return (f * ax + g * bx, f * ay + g * by, f * az + g * bz)
-
-
-def _minus(v: Vec) -> Vec:
-    return (-v[0], -v[1], -v[2])
 
 
 def _parameters(config: EngineConfig) -> tuple[dict[str, float], dict[str, float]]:

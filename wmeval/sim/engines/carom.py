@@ -38,6 +38,7 @@ from wmeval.sim.protocol import (
     Vec,
 )
 from wmeval.sim.stage import Stage
+from wmeval.vectors import negative
 
 _Row = tuple[int, int, int, Vec, Vec, float, Vec, float]
 
@@ -137,7 +138,7 @@ class CaromEngine(Stage):
             if body not in (a, b) or (other is not None and other not in (a, b)) or body == other:
                 continue
             if body != a:
-                b, normal, tangential = a, _minus(normal), _minus(tangential)
+                b, normal, tangential = a, negative(normal), negative(tangential)
             points.append(ContactPoint(body, b, position, normal, impulse, tangential, distance))
         return points
 
@@ -367,7 +368,3 @@ class CaromEngine(Stage):
             np.concatenate([spheres[0], boxes[0]], axis=1),
             np.concatenate([spheres[1], boxes[1]], axis=1),
         )
-
-
-def _minus(v: Vec) -> Vec:
-    return (-v[0], -v[1], -v[2])
