@@ -35,6 +35,39 @@ def sprint():
     return play("sprint_jump")
 
 
+# --- wrong worlds -------------------------------------------------------------------------------
+
+
+def run_up(steps, perturb=None, jump=False):
+    """Vectors of a start to the run, or of a jump from rest."""
+    env = ChessBoard(perturb=perturb, action_mode="flat")
+    env.reset(seed=3)
+    action = np.array([0, 0, 1, 0] if jump else [0, 1, 0, 1], np.float32)
+    seen = np.array([env.step(action)[0] for _ in range(steps)], np.float64)
+    env.close()
+    return seen
+
+
+@pytest.mark.parametrize("factor", [0.25, 0.5, 2.0])
+def test_friction_of_a_pair_scales_what_the_character_can_accelerate(factor):
+    """Way from rest while the grip is the limit: half the acceleration times the time squared."""
+    reference, other = run_up(12), run_up(12, f"friction={factor}")
+    assert other[-1, 2] + 1.5 == pytest.approx(factor * (reference[-1, 2] + 1.5), rel=1e-3)
+
+
+def test_mass_leaves_the_forces_and_gravity_leaves_the_take_off():
+    assert run_up(12, "mass=2")[-1, 2] + 1.5 == pytest.approx(
+        0.5 * (run_up(12)[-1, 2] + 1.5), rel=1e-3
+    )
+    apex = {p: run_up(90, p, jump=True)[:, 1].max() for p in (None, "gravity=0.8", "mass=2")}
+    assert apex["gravity=0.8"] == pytest.approx(apex[None] / 0.8, rel=5e-3)
+    assert apex["mass=2"] == pytest.approx(apex[None] / 4, rel=5e-3)
+
+
+def test_nothing_bounces_here():
+    np.testing.assert_array_equal(run_up(60, "restitution=0.5"), run_up(60))
+
+
 # --- the vector ---------------------------------------------------------------------------------
 
 

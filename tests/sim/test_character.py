@@ -101,6 +101,26 @@ def test_slippery_ground_gives_less_grip():
     assert position[-1, 1] == pytest.approx(0.45, abs=0.01)
 
 
+def test_grip_is_the_pairs_friction():
+    """Sole times ground, without a cap: what `Perturbation` scales by its factor."""
+    foot = body("foot", (), motion="kinematic", friction=0.5)
+    _, velocity = path(play(world(foot, ground=floor(friction=0.4), sole="foot"), (60, AHEAD)))
+    assert velocity[-1, 1] == pytest.approx(9.0 * 0.2 * 0.25, abs=1e-6)
+    foot = foot.model_copy(update={"friction": 3.0})
+    _, velocity = path(play(world(foot, sole="foot"), (12, AHEAD)))
+    assert velocity[-1, 1] == pytest.approx(27.0 * 0.05, abs=1e-6)
+    with pytest.raises(UserError, match="no body 'shoe'"):
+        play(world(sole="shoe"), (1, STILL))
+
+
+def test_a_heavier_figure_gets_the_same_forces():
+    """75 kg that were to be 37.5 kg: half the acceleration, and half the speed of a jump."""
+    _, velocity = path(play(world(mass=37.5), (24, AHEAD)))
+    assert velocity[-1, 1] == pytest.approx(0.5 * 9.0 * 0.1, abs=1e-6)
+    position, _ = path(play(world(mass=37.5), (240, JUMP)))
+    assert position[:, 2].max() - H / 2 == pytest.approx((4.43 / 2) ** 2 / (2 * 9.81), rel=1e-3)
+
+
 # --- turning ------------------------------------------------------------------------------------
 
 

@@ -114,7 +114,9 @@ class BilliardGame(WorldEnv):
 
     ## Arguments
 
-    See `WorldEnv`. dt 1/240 s, control period 1/60 s; the engine is `carom`. `mechanics` tells
+    See `WorldEnv`. dt 1/240 s, control period 1/60 s; the engine is `carom`. `perturb`: friction
+    scales sliding and what balls and cushions rub off each other; rolling and spinning stay;
+    restitution, at most 1.05, and mass are the balls', gravity is the cloth's. `mechanics` tells
     momentum and energy of each ball at any time exactly; at `info_level="full"` the info holds
     them for the newest state (`info["mechanics"]`). At every level but none, `info["game"]` holds
     `moving`, `placement_refused`, `shot_ignored`, `shots`, and, since the newest shot, whether the

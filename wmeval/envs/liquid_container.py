@@ -118,7 +118,9 @@ class LiquidContainer(WorldEnv):
     ## Arguments
 
     See `WorldEnv`. dt 1/240 s, control period 1/60 s: the 12 Hz of the paper's action profiles are
-    5 periods, its pulse of 0.2 s is 12.
+    5 periods, its pulse of 0.2 s is 12. `perturb`: gravity, above 0, scales the waves' frequencies
+    by its root and the lean; friction, restitution and mass change nothing: a hand moves the
+    bottle.
 
     ## Reset options
 

@@ -95,7 +95,8 @@ class SunRisesAndSets(WorldEnv):
 
     ## Arguments
 
-    See `WorldEnv`. dt 1/240 s, control period 1/60 s.
+    See `WorldEnv`. dt 1/240 s, control period 1/60 s. `perturb`: no factor changes anything: there
+    are neither forces nor actions.
 
     ## Reset options
 

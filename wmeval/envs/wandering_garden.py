@@ -97,7 +97,9 @@ class WanderingGarden(WorldEnv):
 
     ## Arguments
 
-    See `WorldEnv`. dt 1/240 s, control period 1/60 s.
+    See `WorldEnv`. dt 1/240 s, control period 1/60 s. `perturb`: friction, restitution and mass
+    change nothing: the walker is a kinematic controller; gravity changes the fountain's water and
+    the visitors' gait alone.
 
     ## Reset options
 

@@ -24,10 +24,14 @@ from wmeval.sim.protocol import WorldSpec
 class Perturbation(Card):
     """Factors on a scene's physics and on its actions; the default changes nothing.
 
+    The factors act on the scene's own constants, whatever engine and drivers make of them. A factor
+    on what a scene does not have changes nothing: its page says what that is ("Arguments",
+    `perturb`).
+
     Attributes:
         gravity: factor on gravity.
         friction: factor on the friction of every PAIR of bodies (each body gets its square root,
-            since the value of a pair is the product).
+            since the value of a pair is the product). What resists rolling and spinning stays.
         restitution: factor on the restitution of every pair, likewise.
         mass: factor on all masses (the driving force stays).
         gain: factor on the actions. The result may leave [-1, 1]: a world takes it as it is.

@@ -24,9 +24,9 @@ class Character(Driver):
     Unity's X (world +x), the second Unity's Z (world +y), as the paper gives ChessBoard's actions.
 
     A force through the centre of mass brings the horizontal velocity to ``speed`` times the move
-    vector (at most 1 long), with at most ``acceleration`` times the grip, which is the friction of
-    what it stands on, at most 1; the body meets obstacles with that force and no more. Give it
-    friction 0 of its own: then it slides along what it meets.
+    vector (at most 1 long), with at most ``acceleration`` times the grip. The grip is a pair's
+    friction, the product of the sole's and of what it stands on. The body meets obstacles with that
+    force and no more. Give it friction 0 of its own: then it slides along what it meets.
 
     The figure faces the way it is told to move, by a critically damped turn. A press of the jump
     channel (a rise above 1/2) while grounded gives it the vertical speed ``jump_speed``, in one
@@ -48,9 +48,12 @@ class Character(Driver):
             jump: channel of the jump; None: it cannot.
             sprint: channel of the sprint; None: it cannot.
             walk_speed, sprint_speed: [m/s].
-            acceleration: on the ground [m/s2].
+            acceleration: on the ground, with a grip of 1 [m/s2].
             air_acceleration: in flight [m/s2].
             jump_speed: at take-off [m/s].
+            sole: name of the body whose friction is the sole's, a shown foot; None: it is 1.
+            mass: of the body [kg] that the accelerations and the take-off are said of: a heavier
+                one gets the same forces. None: of any.
             turn_time: a turn has mostly happened after about twice this [s].
         """
 
@@ -64,6 +67,8 @@ class Character(Driver):
         acceleration: float = Field(default=9.0, gt=0)
         air_acceleration: float = Field(default=2.5, ge=0)
         jump_speed: float = Field(default=4.43, ge=0)
+        sole: str | None = None
+        mass: float | None = Field(default=None, gt=0)
         turn_time: float = Field(default=0.18, gt=0)
 
     def __init__(self, params: Params) -> None:
@@ -79,6 +84,9 @@ class Character(Driver):
                 f"driver 'character': body {p.body!r} must be dynamic and upright (Body.upright)"
             )
         self._mass = body.mass
+        strength = 1.0 if p.mass is None else p.mass / body.mass
+        self._ground, self._air = p.acceleration * strength, p.air_acceleration * strength
+        self._jump = p.jump_speed * strength
         gx, gy, gz = scene.gravity
         if gx or gy or gz > 0:
             raise UserError(f"driver 'character' knows gravity along -z only, not {scene.gravity}")
@@ -93,8 +101,11 @@ class Character(Driver):
         reach = body_reach(scene, self._body) + 0.02
         below = view.raycast((x, y, z), (x, y, z - reach), ignore=(self._body,))
         self._grounded = below is not None and below.normal[2] >= SUPPORT
-        self._grips = [min(b.friction, 1.0) for b in scene.bodies]
-        self._grip = self._grips[below.body] if below is not None else 1.0
+        rubber = 1.0
+        if p.sole is not None:
+            rubber = scene.bodies[body_index(scene, p.sole, "character")].friction
+        self._grips = [rubber * b.friction for b in scene.bodies]
+        self._grip = self._grips[below.body] if below is not None else rubber
         view.set_modal(p.modal, (1.0 if self._grounded else 0.0,))
 
     def before(self, view: SubstepView) -> None:
@@ -114,7 +125,7 @@ class Character(Driver):
         if size > 1.0:
             speed /= size
         ax, ay = (mx * speed - vx) / dt, (my * speed - vy) / dt
-        limit = p.acceleration * self._grip if self._grounded else p.air_acceleration
+        limit = self._ground * self._grip if self._grounded else self._air
         asked = math.sqrt(ax * ax + ay * ay)
         if not self._grounded and size <= 0.05:
             limit = 0.0  # nothing to brake against
@@ -125,7 +136,7 @@ class Character(Driver):
         if pressed and not self._held and self._grounded:
             # Half of this substep's gravity is given back: the discrete flight then rises exactly
             # as high as the continuous one.
-            az = p.jump_speed / dt + 0.5 * self._gravity
+            az = self._jump / dt + 0.5 * self._gravity
         self._held = pressed
         if ax or ay or az:
             m = self._mass
