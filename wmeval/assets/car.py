@@ -15,8 +15,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.loft import mirrored, monotone_cubic, moved, shaded
+from wmeval.assets.loft import monotone_cubic, shaded
 from wmeval.assets.meshes import box, cylinder, merge, revolve
+from wmeval.assets.solids import mirrored, moved, rotated
 from wmeval.scene import Mesh, MeshData, Quat, Vec3, Visual
 
 Array = NDArray[np.float64]
@@ -309,16 +310,7 @@ def _block(half: Vec3, at: Vec3, bevel: float = 0.01, tilt_deg: float = 0.0) -> 
     made = box(half, bevel, 1)
     t = math.radians(tilt_deg)
     turn = np.array([[1, 0, 0], [0, math.cos(t), -math.sin(t)], [0, math.sin(t), math.cos(t)]])
-    return moved(_turned(made, turn), (at[0], at[1], at[2] - COM_HEIGHT))
-
-
-def _turned(mesh: MeshData, turn: Array) -> MeshData:
-    return MeshData(
-        np.ascontiguousarray(mesh.vertices @ turn.T, np.float32),
-        mesh.triangles,
-        np.ascontiguousarray(mesh.normals @ turn.T, np.float32),
-        mesh.uv,
-    )
+    return moved(rotated(made, turn), at[0], at[1], at[2] - COM_HEIGHT)
 
 
 _ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
@@ -345,11 +337,11 @@ def body() -> dict[str, MeshData]:
     for sign in (-1, 1):
         tail.append(_block((0.20, 0.018, 0.034), (0.49 * sign, REAR - 0.008, 0.715), 0.01))
         for x in (0.44, 0.56):
-            pipe = moved(_turned(cylinder(0.042, 0.16, 24, 1), _ALONG_Y),
-                         (x * sign, REAR + 0.02, 0.38 - COM_HEIGHT))  # fmt: skip
+            pipe = moved(rotated(cylinder(0.042, 0.16, 24, 1), _ALONG_Y),
+                         x * sign, REAR + 0.02, 0.38 - COM_HEIGHT)  # fmt: skip
             rim.append(pipe)
-            dark.append(moved(_turned(cylinder(0.033, 0.01, 24, 0), _ALONG_Y),
-                              (x * sign, REAR - 0.063, 0.38 - COM_HEIGHT)))  # fmt: skip
+            dark.append(moved(rotated(cylinder(0.033, 0.01, 24, 0), _ALONG_Y),
+                              x * sign, REAR - 0.063, 0.38 - COM_HEIGHT))  # fmt: skip
     lamp.append(_block((0.19, 0.008, 0.045), (0.0, REAR - 0.012, 0.545), 0.004))
     # Spoiler: a wing on two posts.
     wing = _block((0.80, 0.135, 0.014), (0.0, REAR + 0.20, 1.115), 0.012, 6.0)
@@ -388,21 +380,20 @@ def wheel() -> dict[str, MeshData]:
         (0.0, -half + 0.04),
     ]  # fmt: skip
     outwards = list(reversed(barrel))
-    rim = [_turned(revolve(outwards, 48), _ALONG_X)]
+    rim = [rotated(revolve(outwards, 48), _ALONG_X)]
     for k in range(5):
         for side in (-0.16, 0.16):
             angle = 2 * math.pi * k / 5 + side
             spoke = box((0.016, 0.016, 0.098), 0.006, 1)
             c, s = math.cos(angle), math.sin(angle)
             turn = np.array([[1.0, 0, 0], [0, c, -s], [0, s, c]])
-            outer = moved(spoke, (half - 0.035, -0.045 * side / 0.16 * 0.4, 0.137))
-            rim.append(_turned(outer, turn))
-    rim.append(moved(_turned(cylinder(0.055, 0.05, 24, 1), _ALONG_X), (half - 0.035, 0.0, 0.0)))
-    disc = moved(_turned(cylinder(0.165, 0.02, 32, 1), _ALONG_X), (0.0, 0.0, 0.0))
+            outer = moved(spoke, half - 0.035, -0.045 * side / 0.16 * 0.4, 0.137)
+            rim.append(rotated(outer, turn))
+    rim.append(moved(rotated(cylinder(0.055, 0.05, 24, 1), _ALONG_X), half - 0.035))
     return {
-        TYRE: _turned(revolve(tyre, 48), _ALONG_X),
+        TYRE: rotated(revolve(tyre, 48), _ALONG_X),
         RIM: merge(rim),
-        DISC: moved(disc, (0.012, 0.0, 0.0)),
+        DISC: moved(rotated(cylinder(0.165, 0.02, 32, 1), _ALONG_X), 0.012),
     }
 
 

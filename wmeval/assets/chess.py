@@ -21,11 +21,11 @@ from wmeval.assets.loft import (
     clustered,
     column,
     loft,
-    mirrored,
     monotone_cubic,
     superellipse,
 )
 from wmeval.assets.meshes import merge, revolve
+from wmeval.assets.solids import mirrored
 from wmeval.errors import UserError
 from wmeval.scene import Box, Capsule, Collision, Cylinder, Mesh, MeshData, Quat, Vec3
 

@@ -214,22 +214,3 @@ def clustered(mesh: MeshData, cell: float) -> tuple[MeshData, float]:
         ),
         departure,
     )
-
-
-def moved(mesh: MeshData, offset: Sequence[float], *, scale: float = 1.0) -> MeshData:
-    """The mesh times ``scale``, then shifted by ``offset`` [m]."""
-    vertices = mesh.vertices.astype(np.float64) * scale + np.asarray(offset, np.float64)
-    return MeshData(
-        np.ascontiguousarray(vertices, np.float32), mesh.triangles, mesh.normals, mesh.uv
-    )
-
-
-def mirrored(mesh: MeshData) -> MeshData:
-    """The mesh as a mirror at x = 0 shows it (a left limb from a right one)."""
-    flip = np.array([-1, 1, 1], np.float32)
-    return MeshData(
-        np.ascontiguousarray(mesh.vertices * flip),
-        np.ascontiguousarray(mesh.triangles[:, ::-1]),
-        np.ascontiguousarray(mesh.normals * flip),
-        mesh.uv,
-    )

@@ -24,12 +24,11 @@ from wmeval.assets.loft import (
     clustered,
     column,
     loft,
-    mirrored,
     monotone_cubic,
-    moved,
     superellipse,
 )
 from wmeval.assets.meshes import merge
+from wmeval.assets.solids import mirrored, moved
 from wmeval.scene import Mesh, MeshData, Sphere, Vec3, Visual
 from wmeval.vectors import minus, plus, scaled
 
@@ -273,7 +272,7 @@ def part_mesh(bone: str, stature: float = STATURE_M) -> MeshData:
     if left:
         mesh = mirrored(mesh)
     k = stature / STATURE_M
-    return moved(mesh, [-c * stature for c in row.centre], scale=k)
+    return moved(mesh, *(-c * stature for c in row.centre), scale=k)
 
 
 @lru_cache(maxsize=128)

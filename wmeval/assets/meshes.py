@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ RIM = 0.04
 """Rounding of a cylinder's rims, as a share of its radius or half height."""
 
 
-def _data(vertices: Array, triangles: Array, normals: Array, uv: Array) -> MeshData:
+def mesh_of(vertices: Array, triangles: NDArray[Any], normals: Array, uv: NDArray[Any]) -> MeshData:
+    """A mesh of arrays; normals of any length are made unit."""
     length = np.linalg.norm(normals, axis=1, keepdims=True)
     return MeshData(
         np.ascontiguousarray(vertices, np.float32),
@@ -79,7 +81,7 @@ def sphere(segments: int) -> MeshData:
         np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1
     )
     keep = (area > 1e-9) | ((row > 0) & (row < rings - 1))
-    return _data(points, triangles[keep], points, np.stack([uu.ravel(), vv.ravel()], axis=1))
+    return mesh_of(points, triangles[keep], points, np.stack([uu.ravel(), vv.ravel()], axis=1))
 
 
 # Each face: outward axis, the axis of u and its sign, the axis of v; u x v points outwards.
@@ -130,7 +132,7 @@ def box(half: tuple[float, float, float], bevel: float = 0.0, steps: int = 2) ->
             ],
             axis=1,
         )
-        parts.append(_data(point, sheet, normal, uv))
+        parts.append(mesh_of(point, sheet, normal, uv))
     return merge(parts)
 
 
@@ -193,7 +195,7 @@ def revolve(profile: Sequence[tuple[float, float]], segments: int = 64) -> MeshD
         area = np.linalg.norm(
             np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=1
         )
-        parts.append(_data(vertices, triangles[area > 1e-14], normal, uv))
+        parts.append(mesh_of(vertices, triangles[area > 1e-14], normal, uv))
     return merge(parts)
 
 
@@ -240,7 +242,7 @@ def flat_shaded(vertices: Array, faces: Sequence[Sequence[int]]) -> MeshData:
         uv = np.stack([corner @ u_axis, -(corner @ v_axis)], axis=1)
         uv = (uv - uv.min(axis=0)) / np.ptp(uv, axis=0).max()
         fan = np.array([[0, k, k + 1] for k in range(1, len(face) - 1)])
-        parts.append(_data(corner, fan, np.broadcast_to(normal, corner.shape), uv))
+        parts.append(mesh_of(corner, fan, np.broadcast_to(normal, corner.shape), uv))
     return merge(parts)
 
 

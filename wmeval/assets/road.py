@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.foliage import leaf_cluster, tube
-from wmeval.assets.loft import moved, shaded
+from wmeval.assets.loft import shaded
 from wmeval.assets.meshes import box, merge
+from wmeval.assets.solids import mirrored, moved
 from wmeval.scene import MeshData
 
 Array = NDArray[np.float64]
@@ -71,7 +72,7 @@ def slab(x0: float, x1: float, length: float, top: float, thick: float) -> MeshD
     keep = np.abs(whole.normals[whole.triangles[:, 0], 1]) < 0.5
     keep &= whole.normals[whole.triangles[:, 0], 2] > -0.5
     open_box = MeshData(whole.vertices, whole.triangles[keep], whole.normals, whole.uv)
-    return moved(open_box, ((x0 + x1) / 2, length / 2, top - thick / 2))
+    return moved(open_box, (x0 + x1) / 2, length / 2, top - thick / 2)
 
 
 def strips(length: float) -> MeshData:
@@ -98,12 +99,12 @@ def guard_rails(length: float, *, post_every: float = 4.0) -> MeshData:
     parts = []
     for side in (-1.0, 1.0):
         # The waves bulge towards the road.
-        rail = beam if side < 0 else _mirrored_x(beam)
-        parts.append(moved(rail, (side * (RAIL + 0.05), 0.0, middle)))
+        rail = beam if side < 0 else mirrored(beam)
+        parts.append(moved(rail, side * (RAIL + 0.05), 0.0, middle))
         for i in range(round(length / post_every)):
             y = (i + 0.5) * post_every
             parts.append(
-                moved(box((0.045, 0.06, 0.42)), (side * (RAIL + 0.115), y, RAIL_HEIGHT - 0.45))
+                moved(box((0.045, 0.06, 0.42)), side * (RAIL + 0.115), y, RAIL_HEIGHT - 0.45)
             )
     return merge(parts)
 
@@ -126,16 +127,6 @@ def _extruded(outline: Array, length: float) -> MeshData:
     if float((facet[:n, [0, 2]] * outwards).sum()) * math.copysign(1.0, area) < 0:
         triangles = triangles[:, ::-1]
     return shaded(vertices, triangles, np.zeros((2 * n, 2)), crease_deg=20.0)
-
-
-def _mirrored_x(mesh: MeshData) -> MeshData:
-    flip = np.array([-1, 1, 1], np.float32)
-    return MeshData(
-        np.ascontiguousarray(mesh.vertices * flip),
-        np.ascontiguousarray(mesh.triangles[:, ::-1]),
-        np.ascontiguousarray(mesh.normals * flip),
-        mesh.uv,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,5 +167,5 @@ def poplar(variant: int) -> Poplar:
             metres=2.2,
         )  # fmt: skip
         centre = (aside * math.cos(angle), aside * math.sin(angle), foot + share * rise)
-        lobes.append(moved(lobe, centre))
+        lobes.append(moved(lobe, *centre))
     return Poplar(trunk, merge(lobes), height)

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.meshes import box, merge
+from wmeval.assets.meshes import box, merge, mesh_of
 from wmeval.conventions import axis_angle_quaternion, quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.scene import MeshData
@@ -40,32 +39,39 @@ class Part:
 Parts = tuple[Part, ...]
 
 
-def _made(vertices: Array, triangles: NDArray[Any], normals: Array, uv: NDArray[Any]) -> MeshData:
-    length = np.linalg.norm(normals, axis=1, keepdims=True)
-    return MeshData(
-        np.ascontiguousarray(vertices, np.float32),
-        np.ascontiguousarray(triangles, np.uint32),
-        np.ascontiguousarray(normals / np.where(length > 0, length, 1), np.float32),
-        np.ascontiguousarray(uv, np.float32),
-    )
-
-
-def moved(mesh: MeshData, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> MeshData:
-    """Shifted by (x, y, z) [m]."""
-    shifted = mesh.vertices.astype(np.float64) + np.array([x, y, z])
+def moved(
+    mesh: MeshData, x: float = 0.0, y: float = 0.0, z: float = 0.0, *, scale: float = 1.0
+) -> MeshData:
+    """Scaled evenly, then shifted by (x, y, z) [m]."""
+    shifted = mesh.vertices.astype(np.float64) * scale + np.array([x, y, z])
     return MeshData(shifted.astype(np.float32), mesh.triangles, mesh.normals, mesh.uv)
 
 
 def turned(mesh: MeshData, axis: Point, degrees: float) -> MeshData:
     """Turned about an axis through the origin."""
-    turn = quaternion_to_matrix(axis_angle_quaternion(axis, math.radians(degrees)))
-    return _made(mesh.vertices @ turn.T, mesh.triangles, mesh.normals @ turn.T, mesh.uv)
+    return rotated(mesh, quaternion_to_matrix(axis_angle_quaternion(axis, math.radians(degrees))))
+
+
+def rotated(mesh: MeshData, rotation: Array) -> MeshData:
+    """Turned by a rotation matrix (3, 3)."""
+    return mesh_of(mesh.vertices @ rotation.T, mesh.triangles, mesh.normals @ rotation.T, mesh.uv)
+
+
+def mirrored(mesh: MeshData) -> MeshData:
+    """As a mirror at x = 0 shows it (a left limb from a right one)."""
+    flip = np.array([-1, 1, 1], np.float32)
+    return MeshData(
+        np.ascontiguousarray(mesh.vertices * flip),
+        np.ascontiguousarray(mesh.triangles[:, ::-1]),
+        np.ascontiguousarray(mesh.normals * flip),
+        mesh.uv,
+    )
 
 
 def stretched(mesh: MeshData, x: float = 1.0, y: float = 1.0, z: float = 1.0) -> MeshData:
     """Scaled along the axes by positive factors."""
     factors = np.array([x, y, z])
-    return _made(mesh.vertices * factors, mesh.triangles, mesh.normals / factors, mesh.uv)
+    return mesh_of(mesh.vertices * factors, mesh.triangles, mesh.normals / factors, mesh.uv)
 
 
 def slab(half: Point, bevel: float, *, at: Point = (0.0, 0.0, 0.0), steps: int = 2) -> MeshData:
@@ -109,7 +115,7 @@ def tube(path: Sequence[Point], radius: float | Sequence[float], segments: int =
         normals.append(ring - widening * along)
     v = np.concatenate([[0], np.cumsum(length)]) / length.sum()
     uv = np.stack(np.meshgrid(angle / (2 * np.pi), v), axis=-1).reshape(-1, 2)
-    wall = _made(np.concatenate(vertices), _quads(segments + 1, len(points)),
+    wall = mesh_of(np.concatenate(vertices), _quads(segments + 1, len(points)),
                  np.concatenate(normals), uv)  # fmt: skip
     ends = [_disc(vertices[0][::-1], -tangent[0]), _disc(vertices[-1], tangent[-1])]
     return merge([wall, *ends])
@@ -132,7 +138,7 @@ def _disc(ring: Array, normal: Array) -> MeshData:
     t = 2 * np.pi * np.concatenate([i / count, [0]])
     uv = np.stack([0.5 + 0.5 * np.cos(t), 0.5 + 0.5 * np.sin(t)], axis=1)
     uv[-1] = 0.5
-    return _made(vertices, triangles, np.broadcast_to(normal, vertices.shape).copy(), uv)
+    return mesh_of(vertices, triangles, np.broadcast_to(normal, vertices.shape).copy(), uv)
 
 
 def plate_of(outline: Sequence[tuple[float, float]], thickness: float) -> MeshData:
@@ -152,7 +158,7 @@ def plate_of(outline: Sequence[tuple[float, float]], thickness: float) -> MeshDa
         edge = rim[i + 1] - rim[i]
         normal = np.array([edge[1], -edge[0], 0.0]) / np.hypot(*edge)
         uv = np.array([[0, 1], [1, 1], [1, 0], [0, 0]], np.float64)
-        sides.append(_made(corner, np.array([[0, 1, 2], [0, 2, 3]]), np.tile(normal, (4, 1)), uv))
+        sides.append(mesh_of(corner, np.array([[0, 1, 2], [0, 2, 3]]), np.tile(normal, (4, 1)), uv))
     up = np.array([0.0, 0.0, 1.0])
     return merge([*sides, _disc(top, up), _disc(bottom[::-1], -up)])
 
