@@ -11,7 +11,7 @@ from wmeval import conventions
 from wmeval.envs import make_environment
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
-from wmeval.envs.terrace import OBJECTS
+from wmeval.envs.terrace import OBJECTS, terrace_bodies
 from wmeval.errors import UserError
 from wmeval.sim.drivers.sun import daylight
 
@@ -64,6 +64,13 @@ def test_the_vector_is_camera_target_and_the_lights_exact_angles(env):
         assert np.abs(of_euler(vector[6:9]) - expected).max() < 2e-6
         shines = log.lights.sun_direction[row]
         assert np.allclose(of_euler(vector[6:9]) @ [0, 0, 1], shines[[0, 2, 1]], atol=2e-6)
+
+
+def test_what_one_episode_does_to_its_meshes_no_other_sees():
+    _, meshes = terrace_bodies()
+    kept = dict(meshes)
+    meshes.clear()
+    assert dict(terrace_bodies()[1]) == kept
 
 
 def test_one_turn_takes_three_point_six_seconds(env):

@@ -250,6 +250,13 @@ def test_a_flock_keeps_its_speeds_its_bounds_and_its_distance():
     assert np.median(polarisation(state.linear_velocity[2400:])) > 0.8
 
 
+@pytest.mark.parametrize(("tick", "mend"), [(0.03, "0.0291667"), (1e-3, "0.00416667")])
+def test_ticks_between_substeps_are_refused(tick, mend):
+    with pytest.raises(UserError, match=f"no whole number of substeps .* or a tick of {mend} s"):
+        LocalWorld(flock(tick=tick)).reset()
+    LocalWorld(flock(tick=7 / 240)).reset()
+
+
 def test_birds_that_do_not_avoid_fly_through():
     blind = run(flock(weights=[3.0, 1.0, 0.45, 0.0, 2.5]), 240 * 30)
     from_obstacle = np.linalg.norm(blind.position - [3.0, 2.0, 20.0], axis=-1)

@@ -137,13 +137,19 @@ def _collision(
     return (Collision(shape=Mesh(sha256=key, convex=False)),)
 
 
-@lru_cache(maxsize=1)
 def terrace_bodies() -> tuple[tuple[Body, ...], Meshes]:
     """All bodies, static, each with its own instance, and the meshes that they are made of.
 
     Collision geometry is the look itself, triangle by triangle, so that ray casts are exact; the
     distant trees have none.
     """
+    bodies, meshes = _built()
+    return bodies, dict(meshes)
+
+
+@lru_cache(maxsize=1)
+def _built() -> tuple[tuple[Body, ...], Meshes]:
+    """What `terrace_bodies` says, built once in a process."""
     low = DECK_ABOVE_LAWN_M
     bodies = [
         block("lawn", "ground", 1, material="lawn", half=(220.0, 220.0, 0.5),

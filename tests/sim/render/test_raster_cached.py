@@ -211,6 +211,9 @@ def test_scenes_of_equal_materials_share_their_textures_and_others_free_them():
     first, second = made(SCENE), made(SCENE)
     array = first._passes.textures
     assert second._passes.textures is array
+    with gl.current_device() as device:  # What lives in a context is kept with it.
+        assert [n for held, n in device.arrays.values() if held is array] == [2]
+        assert device.programs
     first.close()
     second.close()
     # Kept for the next scene of the family.

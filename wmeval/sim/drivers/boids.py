@@ -85,12 +85,16 @@ class Boids(Driver):
         """Begin at state 0: a loose flock in the middle of the bounds, outside of obstacles.
 
         Raises:
-            UserError: a tick shorter than the substep.
+            UserError: a tick that is no whole number of substeps.
         """
         p = self._params
         self._every = round(p.tick / view.dt)
-        if self._every < 1:
-            raise UserError(f"boids: a tick of {p.tick} s is shorter than a substep of {view.dt} s")
+        if self._every < 1 or abs(self._every * view.dt - p.tick) > 1e-9 * p.tick:
+            raise UserError(
+                f"boids: a tick of {p.tick:.6g} s is no whole number of substeps of {view.dt:.6g} "
+                f"s: choose dt = {p.tick / max(self._every, 1):.6g} s, or a tick of "
+                f"{max(self._every, 1) * view.dt:.6g} s"
+            )
         self._tick = self._every * view.dt
         names = [*p.birds, *(n for n, _ in p.wings), *(n for _, n in p.wings)]
         self._bodies = np.array([body_index(scene, n, "boids") for n in names], np.intp)

@@ -62,6 +62,9 @@ class Device:
     Attributes:
         ctx: moderngl context (OpenGL 4.5 core).
         driver: renderer and version of the driver, for records.
+        programs: compiled ones by what they are made of: the same for all renderers, and slow to
+            compile.
+        arrays: texture arrays by their textures and size, and how many renderers hold each.
     """
 
     def __init__(self) -> None:
@@ -91,6 +94,8 @@ class Device:
             if not pointer:
                 raise UserError(f"the OpenGL driver {self.driver} has no {name}: {_MEND}")
             self._calls[name] = ctypes.CFUNCTYPE(None, *arguments)(pointer)
+        self.programs: dict[tuple[Any, ...], Any] = {}
+        self.arrays: dict[tuple[Any, ...], tuple[Any, int]] = {}
         self.pid = os.getpid()
         self.lock = threading.RLock()
         self.busy = False

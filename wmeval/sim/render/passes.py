@@ -218,29 +218,23 @@ class Cube:
     faces: tuple[Any, ...]
 
 
-_compiled: dict[tuple[Any, ...], Any] = {}
-"""Programs of the process's one context: the same for all renderers, and slow to compile."""
+def _share_textures(device: Device, textures: tuple[Texture, ...], size: int) -> tuple[Any, ...]:
+    """Key of the array of these textures, held once more.
 
-
-_textured: dict[tuple[Any, ...], tuple[Any, int]] = {}
-"""Texture arrays of the process's one context, and how many renderers hold each: scenes of one
-family share theirs, which takes longer to make than all else. One without a holder is kept."""
-
-
-def _share_textures(ctx: Any, textures: tuple[Texture, ...], size: int) -> tuple[Any, ...]:
-    """Key of the array of these textures, held once more."""
-    key = (id(ctx), textures, size)
-    array, holders = _textured.get(key) or (_texture_array(ctx, textures, size), 0)
-    _textured[key] = array, holders + 1
+    Scenes of one family share theirs, which takes longer to make than all else.
+    """
+    key = (textures, size)
+    array, holders = device.arrays.get(key) or (_texture_array(device.ctx, textures, size), 0)
+    device.arrays[key] = array, holders + 1
     return key
 
 
-def _leave_textures(key: tuple[Any, ...]) -> None:
+def _leave_textures(device: Device, key: tuple[Any, ...]) -> None:
     """One holder less; arrays without one are freed, but for this one."""
-    array, holders = _textured[key]
-    _textured[key] = array, holders - 1
-    for other in [k for k, (_, n) in _textured.items() if n == 0 and k != key]:
-        _textured.pop(other)[0].release()
+    array, holders = device.arrays[key]
+    device.arrays[key] = array, holders - 1
+    for other in [k for k, (_, n) in device.arrays.items() if n == 0 and k != key]:
+        device.arrays.pop(other)[0].release()
 
 
 class Passes:
@@ -271,8 +265,8 @@ class Passes:
         self.frames = keep(ctx.buffer(reserve=FRAME_BYTES))
         self.chosen = keep(ctx.buffer(reserve=count * 4))
         self.commands = keep(ctx.buffer(reserve=count * 20))
-        self._textures_key = _share_textures(ctx, pieces.textures, texture_size)
-        self.textures = _textured[self._textures_key][0]
+        self._textures_key = _share_textures(device, pieces.textures, texture_size)
+        self.textures = device.arrays[self._textures_key][0]
         self.clouds = keep(ctx.texture((512, 512), 2, cloud_layer(512).tobytes()))
         self.clouds.build_mipmaps()
         self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
@@ -316,7 +310,7 @@ class Passes:
         for thing in reversed(self._held):
             thing.release()
         if self._textures_key:
-            _leave_textures(self._textures_key)
+            _leave_textures(self.device, self._textures_key)
             self._textures_key = ()
         for key in list(self._sizes):
             self._drop_targets(key)
@@ -349,13 +343,13 @@ class Passes:
             defines = (*defines, f"SAMPLES {self.samples}")
         head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
         key = (self.samples, vertex, fragment, defines)
-        if key in _compiled:
-            return _compiled[key]
+        if key in self.device.programs:
+            return self.device.programs[key]
         program = self.ctx.program(
             vertex_shader=head + "".join(_source(n) for n in vertex),
             fragment_shader=head + "".join(_source(n) for n in fragment),
         )
-        _compiled[key] = program
+        self.device.programs[key] = program
         for unit, name in enumerate(
             (
                 "textures",
