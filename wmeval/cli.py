@@ -360,6 +360,30 @@ def merge(
     _print(f"{merge_set(out, parts or [])}: complete")
 
 
+@app.command()
+def export(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT", help="bundle, webdataset, diffsynth, minari, lerobot or hf."
+        ),
+    ],
+    source: Annotated[str, typer.Argument(metavar="SRC", help="Set of clips or of rollouts.")],
+    out: Annotated[Path, typer.Argument(metavar="DST", help="Folder to write.")],
+    split: Annotated[str | None, typer.Option(help="Only clips of this split.")] = None,
+    task: Annotated[str | None, typer.Option(help="Only clips of this task.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a set in a format that others read."""
+    from wmeval.datasets import exports
+
+    with _Bar("samples") as bar:
+        done = exports.export(
+            name, source, out, split=split, task=task, overwrite=overwrite, progress=bar.at
+        )
+    _print(f"{done.path}: {done.samples} samples as {name}")
+
+
 # --- comparing ----------------------------------------------------------------------------------
 
 

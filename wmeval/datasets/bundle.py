@@ -54,6 +54,17 @@ BUNDLE = FolderKind(
     marks={r"metadata\.json": FORMAT},
 )
 
+_TOLD = (
+    "sample_id",
+    "seed",
+    "actors",
+    "resolution",
+    "num_frames",
+    "fps",
+    "prompt",
+    "rollout_sha256",
+)
+
 Array = NDArray[Any]
 
 
@@ -240,7 +251,7 @@ def load_npz(path: Path, names: Sequence[str]) -> dict[str, Array]:
 def _check(folder: Path, metadata: dict[str, Any], clip: ClipRecord) -> None:
     """Do the published files tell of the clip in state.h5?"""
     told = metadata_of(clip)
-    for key in ("sample_id", "seed", "actors", "resolution", "num_frames", "fps", "prompt"):
+    for key in _TOLD:
         if metadata.get(key) != told[key]:
             raise UserError(f"{folder / 'metadata.json'}: {key} is not that of state.h5's {KEY}")
     names = [actor.name for actor in clip.actors]

@@ -153,6 +153,7 @@ def metadata_of(clip: ClipRecord, *, exr: bool = False) -> dict[str, Any]:
         "num_frames": len(clip),
         "prompt": facts.prompt,
         "negative_prompt": facts.negative_prompt,
+        "rollout_sha256": clip.rollout.sha256(),
         "made_by": made_by,
         "conventions": {
             "K": "px, pixel centres at +0.5",
