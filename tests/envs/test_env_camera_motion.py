@@ -1,7 +1,9 @@
 """Camera regimes as reset options, and candidates driven along a camera's path."""
 
 import json
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import branch_scenes
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from wmeval.clock import CandidateClock, exact
 from wmeval.conventions import intrinsics, project
 from wmeval.datasets.rollout import read, write_hdf5
-from wmeval.envs import ENVIRONMENTS, environment_class, environment_row
+from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, short_name
 from wmeval.envs.adapters import (
     RULES,
     Channels,
@@ -19,6 +21,7 @@ from wmeval.envs.adapters import (
     ineligible,
     make_adapter,
 )
+from wmeval.envs.base import EYES
 from wmeval.envs.camera_path import CameraPath
 from wmeval.envs.candidates import parse_candidate
 from wmeval.envs.case import Case
@@ -264,9 +267,80 @@ def test_the_twin_shows_exactly_what_the_reference_shows():
     model.close()
 
 
+STEPS = 20
+"""Control periods that each regime is looked at after."""
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    """By environment: itself, and what it shows after `STEPS` idle steps without a regime."""
+    made = {}
+
+    def of(env_id):
+        if env_id not in made:
+            env = environment_class(env_id)(observation_mode="vector", action_mode="flat")
+            made[env_id] = env, idle(env, {})
+        return made[env_id]
+
+    yield of
+    for env, _ in made.values():
+        env.close()
+
+
+def idle(env, options):
+    env.reset(seed=1, options=options)
+    for _ in range(STEPS):
+        env.step(np.zeros(len(env.channels), np.float32))
+    return env.log
+
+
+@pytest.mark.parametrize("name", list(REGIMES))
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_every_scene_takes_every_regime(scenes, env_id, name):
+    """The paper camera, and the eye where there is one, are where the closed form says."""
+    env, plain = scenes(env_id)
+    names = [c.name for c in env.scene.cameras]
+    for view in dict.fromkeys((names[0], "static", *(n for n in names if n in EYES))):
+        log = idle(env, {"camera_motion": name, "view": view})
+        i, motion = names.index(view), env.camera_motion
+        assert motion.in_place == (view in EYES)
+        pivot = motion.point
+        if motion.body is not None:
+            pivot = log.state.position[0, env.scene.index(motion.body)].tolist()
+        legs = regime(name).first if motion.in_place else regime(name).third
+        deg = yaw_deg(legs, float(env.time))
+        assert abs(deg) > 0.9
+        expected = turned(plain.cameras.T_world_camera[0, i].ravel().tolist(), deg, pivot)
+        np.testing.assert_allclose(log.cameras.T_world_camera[0, i].ravel(), expected, atol=1e-12)
+        others = [k for k in range(len(names)) if k != i]
+        np.testing.assert_array_equal(
+            log.cameras.T_world_camera[0, others], plain.cameras.T_world_camera[0, others]
+        )
+        assert log.state.sha256() == plain.state.sha256()
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_the_page_names_regimes_and_views(scenes, env_id):
+    env, _ = scenes(env_id)
+    options = env.__doc__.split("## Reset options")[1].split("## ")[0]
+    for name in ("camera_motion", *(c.name for c in env.scene.cameras)):
+        assert f"`{name}`" in options, name
+
+
+def test_the_readme_says_which_scenes_have_eyes(scenes):
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    told = next(line for line in text.splitlines() if line.startswith("| **camera regimes**"))
+    with_eyes = [
+        short_name(env_id)
+        for env_id in ENVIRONMENTS
+        if {c.name for c in scenes(env_id)[0].scene.cameras} & set(EYES)
+    ]
+    assert sorted(re.findall(r"`(\w+)`", told)) == sorted(with_eyes)
+
+
 @pytest.mark.usefixtures("_scenes")
 @pytest.mark.parametrize("name", list(REGIMES))
-def test_any_scene_takes_any_regime(name):
+def test_regimes_need_neither_player_nor_actions(name):
     env = branch_scenes.Inert()
     env.reset(seed=0, options={"camera_motion": name, "view": "first"})
     base = env.log.cameras.T_world_camera[0, 2].ravel().tolist()

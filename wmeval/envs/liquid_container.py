@@ -125,8 +125,8 @@ class LiquidContainer(WorldEnv):
     ## Reset options
 
     `start`: where the bottle stands along x: centre (default), left or right bound of its work
-    volume. `view`, `camera`, `seed_space`: see `WorldEnv.reset`. Views: `side` (the paper's static
-    side camera), `static` (the same from farther away), `top`.
+    volume. `view`, `camera`, `camera_motion`, `seed_space`: see `WorldEnv.reset`. Views: `side`
+    (the paper's static side camera), `static` (the same from farther away), `top`.
 
     ## Physical parameters
 

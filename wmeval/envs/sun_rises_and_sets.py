@@ -107,9 +107,9 @@ class SunRisesAndSets(WorldEnv):
     times a round. The observation's camera is then the walking one; look through it with
     `view="first"`.
 
-    `view`, `camera`, `seed_space`: see `WorldEnv.reset`. Views: `orbit` (yaw 45 degrees, pitch 30
-    degrees, 8 m from the look-at point), `first` (the walker's), `static` (low, with the horizon
-    and the evening sky), `top`.
+    `view`, `camera`, `camera_motion`, `seed_space`: see `WorldEnv.reset`. Views: `orbit` (yaw 45
+    degrees, pitch 30 degrees, 8 m from the look-at point), `first` (the walker's), `static` (low,
+    with the horizon and the evening sky), `top`.
 
     ## Physical parameters
 
