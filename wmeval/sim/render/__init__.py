@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 RENDERERS: dict[str, str] = {
     "raster": "wmeval.sim.render.raster:RasterRenderer",
+    "cycles": "wmeval.sim.render.cycles:CyclesRenderer",
 }
 
 
