@@ -48,6 +48,23 @@ def test_car_has_its_size_and_clears_the_road(body):
     assert low[2] + car.COM_HEIGHT > 0.1
 
 
+def test_mirrors_stand_on_the_body_without_the_cabin(body):
+    """From the driver's eye, which is inside it, no cabin is seen: nothing may hang on it."""
+    shell = merge(list(car._shell().values())).vertices.astype(float)
+    for side in (-1, 1):
+
+        def near(points, x, width, side=side):
+            return (np.abs(side * points[:, 0] - x) < width) & (np.abs(points[:, 1] - 0.53) < 0.06)
+
+        foot, head = body[car.DARK].vertices, body[car.PAINT].vertices
+        foot = foot[near(foot, 0.79, 0.10) & (foot[:, 2] + car.COM_HEIGHT > 0.70)]
+        head = head[near(head, 0.90, 0.10) & (head[:, 2] + car.COM_HEIGHT > 0.86)]
+        skin = shell[near(shell, 0.79, 0.10), 2].max()
+        assert foot[:, 2].min() < skin - 0.005
+        assert foot[:, 2].max() > head[:, 2].min()
+        assert (side * foot[:, 0]).max() > (side * head[:, 0]).min() + 0.01
+
+
 def test_car_is_yellow_with_two_black_stripes_over_its_whole_length(body):
     paint, stripe = body[car.PAINT], body[car.STRIPE]
 

@@ -349,9 +349,10 @@ def body() -> dict[str, MeshData]:
     for sign in (-1, 1):
         dark.append(_block((0.014, 0.07, 0.12), (0.46 * sign, REAR + 0.22, 1.0), 0.006, -8.0))
         found[STRIPE].append(_block((0.012, 0.14, 0.045), (0.80 * sign, REAR + 0.20, 1.115), 0.006))
-        # Mirrors.
+        # Mirrors, each on a foot that stands on the door's shoulder: from inside no cabin is seen.
         paint.append(_block((0.095, 0.05, 0.055), (0.90 * sign, 0.53, 0.93), 0.035))
-        dark.append(_block((0.06, 0.018, 0.014), (0.80 * sign, 0.53, 0.885), 0.008))
+        dark.append(_block((0.06, 0.018, 0.014), (0.82 * sign, 0.53, 0.885), 0.008))
+        dark.append(_block((0.020, 0.024, 0.070), (0.785 * sign, 0.53, 0.828), 0.008))
         # Door handle and the air intake before the rear wheel.
         dark.append(_block((0.006, 0.065, 0.012), (0.912 * sign, -0.30, 0.68), 0.005))
         dark.append(_block((0.012, 0.10, 0.075), (0.924 * sign, -0.80, 0.62), 0.01))
