@@ -20,7 +20,7 @@ from wmeval.sim.blender_worker import PYTHON_VARIABLE
 from wmeval.sim.render import make_renderer
 from wmeval.sim.render.cycles import PRESETS, Preset, develop
 from wmeval.sim.render.pieces import start_state
-from wmeval.sim.render.skylight import directions, lit_sky, seen_sky
+from wmeval.sim.render.skylight import _sampled, directions, lit_sky, seen_sky
 
 SCENE = make_scene()
 SIZE = (160, 88)
@@ -227,10 +227,8 @@ def test_seen_sky_is_the_rasters(height, panorama):
         conventions.pixel_grid(*SIZE), np.ones(SIZE[::-1]), K, state.T_world_camera
     ) - state.T_world_camera[:3, 3]  # fmt: skip
     rays /= np.linalg.norm(rays, axis=-1, keepdims=True)
-    rows = len(picture)
-    i = (np.arcsin(rays[..., 2]) / np.pi + 0.5) * rows
-    j = (0.5 - np.arctan2(rays[..., 1], rays[..., 0]) / (2 * np.pi)) * 2 * rows
-    mine = develop(picture[i.astype(int), j.astype(int) % (2 * rows)])
+    u = 0.5 - np.arctan2(rays[..., 1], rays[..., 0]) / (2 * np.pi)
+    mine = develop(_sampled(u, np.arcsin(rays[..., 2]) / np.pi + 0.5, picture))
     gap = np.abs(mine.astype(int) - shown)
     assert gap.mean() < (3.5 if panorama else 2.0)  # a shore has detail between samples
     assert np.quantile(gap, 0.98) < 16
