@@ -233,6 +233,8 @@ def test_snapshots_branches_and_files_go_on_with_the_same_bits(tmp_path, rollout
         assert one == two == three
     for e in (env, branch, other):
         e.close()
+    options = rollouts["carom"].metadata["engine_config"]["options"]
+    assert options == {"throw": "alciatore_a14", "cushion": "han_2005"}
     path = tmp_path / "shot.h5"
     write_hdf5(rollouts["carom"], path)
     assert read(path).log.state.sha256() == rollouts["carom"].log.state.sha256()

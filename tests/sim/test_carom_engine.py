@@ -175,10 +175,12 @@ def test_it_says_what_is_wrong_with_a_table(changes, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"spin": 1.0}, "no option 'spin'; known: ball_friction, contact_time, spin_friction"),
+        ({"spin": 1.0}, "no option 'spin'; known: ball_friction, contact_time, throw"),
         ({"spin_friction": -1}, "give 1 number"),
         ({"ball_friction": [1, 2]}, "give 3 number"),
         ({"contact_time": True}, "give 1 number"),
+        ({"throw": "newton_1687"}, "throw = 'newton_1687': choose from alciatore_a14"),
+        ({"cushion": 2005}, "cushion = 2005: choose from han_2005"),
     ],
 )
 def test_it_refuses_wrong_options(options, message):

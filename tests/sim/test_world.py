@@ -245,6 +245,16 @@ def test_specification_and_log_cross_exactly():
     assert same(unpack_log(*pack_log(log)), log)
 
 
+def test_worlds_whose_engine_knows_states_only_tell_no_mechanics():
+    spec = world_spec()
+    for open_one in (LocalWorld, WorkerWorld):
+        world = open_one(spec)
+        world.reset()
+        with pytest.raises(UserError, match="engine 'bullet' knows states"):
+            world.mechanics(0.0)
+        world.close()
+
+
 def test_worker_worlds_cast_rays():
     world = WorkerWorld(beam_domino(0.0))
     world.reset()

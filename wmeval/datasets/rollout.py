@@ -126,8 +126,8 @@ class Rollout:
         observations: (T + 1, D) float32, the environment's flat vector.
         frames: pictures, or None.
         metadata: JSON values, enough to make the rollout again: ``env_id``, ``env_kwargs``,
-            ``seed``, ``options``, ``plan``, ``engine``, ``engine_version``, ``renderer``,
-            ``renderer_version``, ``dt``, ``control_period``, ``wmeval``.
+            ``seed``, ``options``, ``plan``, ``engine``, ``engine_version``, ``engine_config``,
+            ``renderer``, ``renderer_version``, ``dt``, ``control_period``, ``wmeval``.
 
     Raises:
         ValueError: an array departs from the table of fields, or the metadata is no JSON; the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.billiards import CUSHION_TOP
 from wmeval.clock import exact
-from wmeval.envs.base import Composition, EnvOptions, Observation, Time, WorldEnv
+from wmeval.envs.base import Composition, Observation, Time, WorldEnv
 from wmeval.envs.billiard_room import (
     BALL_RADIUS,
     BALLS,
@@ -27,12 +27,10 @@ from wmeval.envs.billiard_room import (
 )
 from wmeval.errors import UserError
 from wmeval.scene import Scene
-from wmeval.sim.drivers import make_driver
 from wmeval.sim.drivers.cue import MODAL, places_are_free
-from wmeval.sim.engines.carom import CaromEngine
 from wmeval.sim.engines.carom_motion import BallState
-from wmeval.sim.engines.carom_spec import BallMechanics, ball_mechanics
-from wmeval.sim.protocol import DriverSpec, EventRules, StateView
+from wmeval.sim.engines.carom_spec import ball_mechanics
+from wmeval.sim.protocol import BodyMechanics, DriverSpec, EngineConfig, EventRules, StateView
 
 MAX_FORCE_N = 1300.0
 CONTACT_S = 1e-3
@@ -40,6 +38,8 @@ MISCUE = 0.5
 APART_M, MARGIN_M = 0.25, 0.12
 
 Place = tuple[float, float]
+
+_MODELS = EngineConfig(options={"throw": "alciatore_a14", "cushion": "han_2005"})
 
 
 class BilliardGame(WorldEnv):
@@ -135,8 +135,10 @@ class BilliardGame(WorldEnv):
     Cloth: sliding 0.2, spin about the vertical slows by 10 rad/s2 (Alciatore's collected measured
     values: 0.15 to 0.4, 5 to 15); rolling 0.008 (0.005 to 0.015). Ball and ball: restitution 0.95
     (0.92 to 0.98), friction 0.01 + 0.108 exp(-1.088 v) (Alciatore's fit to Marlow). Ball and
-    cushion: restitution 0.85, friction 0.2 (Han 2005's model; values ours, in the range of measured
-    0.6 to 0.9). The force, 1300 N over 1 ms, is ours: a hard break.
+    cushion: restitution 0.85, friction 0.2 (values ours, in the range of measured 0.6 to 0.9). The
+    models of impacts are options of the engine, and rollouts say which were in force:
+    `throw="alciatore_a14"` between balls, `cushion="han_2005"` (`metadata["engine_config"]`). The
+    force, 1300 N over 1 ms, is ours: a hard break.
 
     ## Version history
 
@@ -152,10 +154,6 @@ class BilliardGame(WorldEnv):
     tracked_roles = ("player", "ball")
     _MEMORY = ("_carom", "_scores")
 
-    def __init__(self, **common: Unpack[EnvOptions]) -> None:
-        super().__init__(**common)
-        self._replica: CaromEngine | None = None
-
     def _bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         high = [HALF_LENGTH, 0.1, HALF_WIDTH] * 3 + [1.0, MAX_FORCE_N, 1.0, 1.0]
         low = [-HALF_LENGTH, 0.0, -HALF_WIDTH] * 3 + [0.0, 0.0, -1.0, -1.0]
@@ -168,7 +166,6 @@ class BilliardGame(WorldEnv):
     def _begin(self, scene: Scene) -> None:
         self._balls = [scene.index(name) for name in BALLS]
         self._carom = self._scores = False
-        self._replica = None
 
     def _observe(self, now: StateView) -> Observation:
         pose = now.pose
@@ -210,11 +207,10 @@ class BilliardGame(WorldEnv):
 
     # --- mechanics ------------------------------------------------------------------------------
 
-    def mechanics(self, time: Time | None = None) -> dict[str, BallMechanics]:
+    def mechanics(self, time: Time | None = None) -> dict[str, BodyMechanics]:
         """Momentum and kinetic energy of every ball at ANY time of the episode so far, exactly.
 
-        The episode's actions are replayed on a table of this environment's own, whose closed form
-        is then asked: the time need not be that of a state.
+        It is that of the closed form: the time need not be that of a state.
 
         Args:
             time: [s]; None is now.
@@ -226,23 +222,15 @@ class BilliardGame(WorldEnv):
         Raises:
             UserError: before the first reset, or a time outside the episode so far.
         """
+        if self._world is None:
+            raise UserError(f"{self.ID}: call reset() first")
         t = self.time if time is None else exact(time)
         if not 0 <= t <= self.time:
             raise UserError(f"{self.ID}: t = {time} s: the episode so far has 0 to {self.time} s")
-        spec = self.world_spec
-        if self._replica is None:
-            self._replica = CaromEngine()
-            drivers = [make_driver(d) for d in spec.drivers]
-            self._replica.build(spec.scene, spec.meshes, spec.config, spec.clock.dt, drivers)
-        replica = self._replica
-        for i in range(replica.substep // self._substeps, len(self._actions)):
-            plain = self._gain == 1.0 and not self._late
-            action = self._actions[i] if plain else self._perturbed(i)
-            replica.run(action, (i + 1) * self._substeps)
-        return replica.mechanics(float(t))
+        return self._world.mechanics(float(t))
 
 
-def mechanics_of(scene: Scene, now: StateView) -> dict[str, BallMechanics]:
+def mechanics_of(scene: Scene, now: StateView) -> dict[str, BodyMechanics]:
     """Momentum and kinetic energy of every ball of a state, by name."""
     found = {}
     for name in BALLS:
@@ -311,4 +299,4 @@ def compose(places: list[Place]) -> Composition:
                        ("ball", "cushion")),
         contact_gap=0.02,
     )  # fmt: skip
-    return Composition(scene, (DriverSpec(kind="cue", params=cue),), rules, meshes)
+    return Composition(scene, (DriverSpec(kind="cue", params=cue),), rules, meshes, _MODELS)

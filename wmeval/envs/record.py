@@ -336,6 +336,7 @@ def _metadata(
         "channels": list(env.channels),
         "engine": info.name,
         "engine_version": info.version,
+        "engine_config": env.world_spec.config.model_dump(mode="json"),
         "renderer": env.renderer if layers else None,
         "renderer_version": env.renderer_version if layers else None,
         "dt": str(env.clock.dt),

@@ -343,6 +343,35 @@ class RayQuery(Protocol):
         """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3)."""
 
 
+@dataclass(frozen=True)
+class BodyMechanics:
+    """Mechanics of one body at one instant.
+
+    Attributes:
+        momentum: (3,) [kg m/s], world frame.
+        angular_momentum: about its centre of mass, (3,) [kg m^2/s].
+        translational_energy, rotational_energy: [J].
+    """
+
+    momentum: Vec
+    angular_momentum: Vec
+    translational_energy: float
+    rotational_energy: float
+
+    @property
+    def energy(self) -> float:
+        """Kinetic energy [J]."""
+        return self.translational_energy + self.rotational_energy
+
+
+@runtime_checkable
+class MechanicsQuery(Protocol):
+    """Optional verb of an engine that knows its bodies' motion at all times, not only at states."""
+
+    def mechanics(self, time: float) -> dict[str, BodyMechanics]:
+        """Momentum and kinetic energy of what moves, by name, at any time [s] up to the present."""
+
+
 # --- the whole of a world, as data --------------------------------------------------------------
 
 

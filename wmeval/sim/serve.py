@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from wmeval.jobs.worker import Buffers, Handler, Header
-from wmeval.sim.wire import pack_log, unpack_probe, unpack_spec
+from wmeval.sim.wire import pack_log, pack_mechanics, unpack_probe, unpack_spec
 from wmeval.sim.world import LocalWorld
 
 
 def handlers() -> dict[str, Handler]:
-    """Verbs of a worker that holds one world: build, reset, advance, raycast."""
+    """Verbs of a worker that holds one world: build, reset, advance, raycast, mechanics."""
     held: dict[str, LocalWorld] = {}
 
     def build(header: Header, buffers: Buffers) -> tuple[Header, Buffers]:
@@ -30,4 +30,13 @@ def handlers() -> dict[str, Handler]:
         bodies, points = held["world"].raycast(buffers["origins"], buffers["ends"])
         return {}, {"bodies": np.asarray(bodies), "points": points}
 
-    return {"build": build, "reset": reset, "advance": advance, "raycast": raycast}
+    def mechanics(header: Header, buffers: Buffers) -> tuple[Header, Buffers]:
+        return pack_mechanics(held["world"].mechanics(header["time"])), {}
+
+    return {
+        "build": build,
+        "reset": reset,
+        "advance": advance,
+        "raycast": raycast,
+        "mechanics": mechanics,
+    }

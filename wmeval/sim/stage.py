@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,8 @@ class Stage:
         self._data_bodies = np.array([not self.has_physics(i) for i in range(len(scene.bodies))])
         self._rows = Rows(scene, dt)
         self.set_camera = self._rows.set_camera
+        self._before: list[Callable[[Any], None]] = []
+        self._after: list[Callable[[Any], None]] = []
         self._shows: list[Callable[[SubstepView], None]] = []
         self._shown_at = -1
         self._showing = self._in_hooks = False
@@ -71,6 +74,8 @@ class Stage:
             driver.reset(self._scene, view)
         self._in_hooks = False
         # What a driver inherits does nothing.
+        self._before = [d.before for d in drivers if type(d).before is not Driver.before]
+        self._after = [d.after for d in drivers if type(d).after is not Driver.after]
         self._shows = [
             d.show for d in drivers if getattr(type(d), "show", Driver.show) is not Driver.show
         ]

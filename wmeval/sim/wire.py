@@ -15,7 +15,14 @@ from wmeval.clock import SceneClock
 from wmeval.jobs.worker import Buffers, Header
 from wmeval.records import CameraLog, Contacts, Event, LightLog, StateLog, WorldLog
 from wmeval.scene import MeshData, Meshes, Scene
-from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, Probe, WorldSpec
+from wmeval.sim.protocol import (
+    BodyMechanics,
+    DriverSpec,
+    EngineConfig,
+    EventRules,
+    Probe,
+    WorldSpec,
+)
 
 _MESH_ARRAYS = ("vertices", "triangles", "normals", "uv")
 
@@ -99,6 +106,19 @@ def _event(
     kind: str, time: float, detected_at: float, body_a: str, body_b: str, value: float | None
 ) -> Event:
     return Event(kind, time, detected_at, body_a, body_b, math.nan if value is None else value)
+
+
+def pack_mechanics(found: Mapping[str, BodyMechanics]) -> Header:
+    """Mechanics by name as JSON."""
+    return {name: astuple(m) for name, m in found.items()}
+
+
+def unpack_mechanics(header: Header) -> dict[str, BodyMechanics]:
+    """Inverse of `pack_mechanics`."""
+    return {
+        name: BodyMechanics(tuple(momentum), tuple(angular), *energies)
+        for name, (momentum, angular, *energies) in header.items()
+    }
 
 
 def pack_probe(probe: Probe) -> Header:

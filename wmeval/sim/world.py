@@ -22,7 +22,15 @@ from wmeval.sim import wire
 from wmeval.sim.drivers import make_driver
 from wmeval.sim.engines import make_engine
 from wmeval.sim.events import EventDetector
-from wmeval.sim.protocol import EngineInfo, Probe, RayQuery, StateView, WorldSpec
+from wmeval.sim.protocol import (
+    BodyMechanics,
+    EngineInfo,
+    MechanicsQuery,
+    Probe,
+    RayQuery,
+    StateView,
+    WorldSpec,
+)
 from wmeval.sim.rows import LastRow
 
 EVERYTHING = Probe(states="substeps", contacts=True)
@@ -67,6 +75,9 @@ class World(Protocol):
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3) now."""
+
+    def mechanics(self, time: float) -> dict[str, BodyMechanics]:
+        """Momentum and kinetic energy of what moves, by name, at any time [s] up to the present."""
 
     def close(self) -> None:
         """Free everything; idempotent."""
@@ -171,6 +182,21 @@ class LocalWorld:
         if not isinstance(self._engine, RayQuery):
             raise UserError(f"engine {self.spec.engine!r} casts no rays")
         return self._engine.cast_rays(origins, ends)
+
+    def mechanics(self, time: float) -> dict[str, BodyMechanics]:
+        """Momentum and kinetic energy of what moves, by name, at any time [s] up to the present.
+
+        Exact between states as well as in them.
+
+        Raises:
+            UserError: the world was not reset, a time that it has not lived, or its engine knows
+                states only.
+        """
+        if not isinstance(self._engine, MechanicsQuery):
+            raise UserError(f"engine {self.spec.engine!r} knows states, not the times between them")
+        if not self._ready:
+            raise UserError("reset the world before its mechanics are asked for")
+        return self._engine.mechanics(time)
 
     def fork(self, n: int) -> list[World]:
         """Not here: a process that may hold GL is not forked.
@@ -291,6 +317,16 @@ class WorkerWorld:
         arrays = {"origins": np.asarray(origins, float), "ends": np.asarray(ends, float)}
         found = self._client.call("raycast", {}, arrays)[1]
         return found["bodies"], found["points"]
+
+    def mechanics(self, time: float) -> dict[str, BodyMechanics]:
+        """Momentum and kinetic energy of what moves, by name, at any time [s] up to the present.
+
+        Raises:
+            UserError: as `LocalWorld.mechanics`.
+            WorkerError: the worker failed.
+        """
+        found = self._client.call("mechanics", {"time": time})[0]
+        return wire.unpack_mechanics(found)
 
     def fork(self, n: int) -> list[World]:
         """Independent continuations of the present state, bit-identical to a replay.

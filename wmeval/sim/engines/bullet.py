@@ -183,9 +183,6 @@ class BulletEngine(Stage):
         self._pairs_key: tuple[tuple[int, int], ...] | None = None
         self._pairs: frozenset[tuple[int, int]] = frozenset()
         self._reading: list[int] = []
-        # What a driver inherits does nothing.
-        self._before = [d.before for d in drivers if type(d).before is not Driver.before]
-        self._after: list[_Hook] = [d.after for d in drivers if type(d).after is not Driver.after]
         self._enter(drivers, self)
 
     def _add(self, i: int, body: Body, meshes: Meshes) -> int | None:

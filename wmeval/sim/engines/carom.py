@@ -11,7 +11,7 @@ depend on its length, and is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -24,9 +24,10 @@ from wmeval.scene import Box, Meshes, Scene
 from wmeval.sim.engines.carom_motion import BallState
 from wmeval.sim.engines.carom_rays import cast_at_boxes, cast_at_spheres
 from wmeval.sim.engines.carom_scene import ball_state, check_places, read_table
-from wmeval.sim.engines.carom_spec import BallMechanics, Impact
+from wmeval.sim.engines.carom_spec import Impact
 from wmeval.sim.engines.carom_table import Table
 from wmeval.sim.protocol import (
+    BodyMechanics,
     ContactPoint,
     Driver,
     EngineConfig,
@@ -44,7 +45,7 @@ _Row = tuple[int, int, int, Vec, Vec, float, Vec, float]
 
 
 class CaromEngine(Stage):
-    """Balls on a table; also the `SubstepView` of its drivers and a `RayQuery`.
+    """Balls on a table; also the `SubstepView` of its drivers, `RayQuery`, `MechanicsQuery`.
 
     Attributes:
         table: the balls, with every phase of their motion so far.
@@ -85,10 +86,6 @@ class CaromEngine(Stage):
         self._impacts: list[Impact] = []
         self._put: set[int] = set()
         self._wanted: tuple[int, ...] = self._bodies
-        self._before = [d.before for d in drivers if type(d).before is not Driver.before]
-        self._after: list[Callable[[CaromEngine], None]] = [
-            d.after for d in drivers if type(d).after is not Driver.after
-        ]
         self._enter(drivers, self)
         self._check_places()
 
@@ -97,7 +94,7 @@ class CaromEngine(Stage):
 
     # --- mechanics ------------------------------------------------------------------------------
 
-    def mechanics(self, time: float) -> dict[str, BallMechanics]:
+    def mechanics(self, time: float) -> dict[str, BodyMechanics]:
         """Momentum and kinetic energy of every ball, by name, at ANY time [s] up to the present.
 
         Exact: of the closed form of the phase in which the time lies, not of the nearest state.

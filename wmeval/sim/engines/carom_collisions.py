@@ -1,18 +1,20 @@
 """Impacts of billiard balls with each other and with cushions, as impulses.
 
-**Ball and ball**: Newton's restitution along the line of centres and Coulomb friction across it,
-which throws the struck ball and passes spin on (Alciatore, "Technical proof A.14: The effects of
-cut angle, speed, and spin on object ball throw", 2006). The friction impulse opposes the slip of
-the two surfaces and is ``min(mu j_n, |s| / K)`` with ``K = (7/2) (1/m_a + 1/m_b)``, what ends the
-slip: ``m |s| / 7`` for equal balls. The coefficient falls with the slip,
+Models have the names of their sources: `THROW_MODELS`, `CUSHION_MODELS`.
+
+**Ball and ball**, `alciatore_a14`: Newton's restitution along the line of centres and Coulomb
+friction across it, which throws the struck ball and passes spin on (Alciatore, "Technical proof
+A.14: The effects of cut angle, speed, and spin on object ball throw", 2006). The friction impulse
+opposes the slip of the two surfaces and is ``min(mu j_n, |s| / K)`` with ``K = (7/2) (1/m_a +
+1/m_b)``, what ends the slip: ``m |s| / 7`` for equal balls. The coefficient falls with the slip,
 ``mu = a + b exp(-c |s|)``; Alciatore fits Marlow's (1995) measurements with 0.009951, 0.108 and
 1.088 s/m.
 
-**Ball and cushion**: Han, "Dynamics in carom and three cushion billiards", Journal of Mechanical
-Science and Technology 19 (2005) 976-984. The nose touches the ball above its centre, at an angle
-theta with ``sin theta = (h - R) / R``; restitution acts along that direction and friction across
-it: ``min(mu P_n, 2 m |s| / 7)``, sliding throughout or sticking at the end. Balls stay on the
-cloth, as in Han's plane model: the vertical momentum goes to the table.
+**Ball and cushion**, `han_2005`: Han, "Dynamics in carom and three cushion billiards", Journal of
+Mechanical Science and Technology 19 (2005) 976-984. The nose touches the ball above its centre, at
+an angle theta with ``sin theta = (h - R) / R``; restitution acts along that direction and friction
+across it: ``min(mu P_n, 2 m |s| / 7)``, sliding throughout or sticking at the end. Balls stay on
+the cloth, as in Han's plane model: the vertical momentum goes to the table.
 
 **Several impacts at one instant** (none of the papers treats them): all pairs that approach are
 resolved together as a linear complementarity problem for the normal impulses, whose solution has
@@ -80,7 +82,7 @@ def approach(a: BallState, b: BallState, normal: tuple[float, float]) -> float:
 # --- ball and ball ------------------------------------------------------------------------------
 
 
-def resolve_hits(
+def alciatore_a14(
     states: Sequence[BallState],
     hits: Sequence[Hit],
     masses: Sequence[float],
@@ -231,7 +233,7 @@ def _solve(matrix: Sequence[Sequence[float]], q: Sequence[float], rows: list[int
 # --- ball and cushion ---------------------------------------------------------------------------
 
 
-def resolve_cushion(
+def han_2005(
     state: BallState,
     normal: tuple[float, float],
     *,
@@ -280,3 +282,9 @@ def resolve_cushion(
         wz + spin * (nx * jy - ny * jx),
     )
     return after, Impulse(p, (jx, jy, jz)), (nx, ny, nz)
+
+
+THROW_MODELS = {"alciatore_a14": alciatore_a14}
+"""What happens between balls, by the engine's option ``throw``."""
+CUSHION_MODELS = {"han_2005": han_2005}
+"""What happens at a cushion, by the engine's option ``cushion``."""

@@ -14,7 +14,8 @@ restitutions are products of ``restitution``; the rolling resistance is the leve
 
 Options of the engine: ``spin_friction``, torque about the vertical over m g R (default 0.0125: with
 R = 30.75 mm it slows spin by 10 rad/s^2; Marlow's and Alciatore's range is 5 to 15);
-``ball_friction``, the three numbers of `PairFriction`; ``contact_time`` [s].
+``ball_friction``, the three numbers of `PairFriction`; ``contact_time`` [s]; ``throw`` and
+``cushion``, the names of the models of impacts in `carom_collisions`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.scene import Body, Box, Scene, Sphere
-from wmeval.sim.engines.carom_collisions import PairFriction
+from wmeval.sim.engines.carom_collisions import CUSHION_MODELS, THROW_MODELS, PairFriction
 from wmeval.sim.engines.carom_motion import BallState, Cloth
 from wmeval.sim.engines.carom_spec import Cushion, TableSpec
 from wmeval.sim.protocol import EngineConfig, Quat, Vec
@@ -35,6 +36,7 @@ from wmeval.sim.protocol import EngineConfig, Quat, Vec
 OVERLAP = 1e-9
 """Overlap [m] from which bodies cannot be where they are put."""
 _LEVEL = 1e-9
+_MODELS = {"throw": tuple(THROW_MODELS), "cushion": tuple(CUSHION_MODELS)}
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def read_table(scene: Scene, config: EngineConfig) -> Reading:
     if gx or gy or gz > 0:
         raise UserError(f"carom: gravity {scene.gravity} must point straight down: level the table")
     spin, pair_friction, contact_time = _options(config)
+    throw, cushion = _models(config)
     balls, beds, cushions = _sorted(scene)
     body = [scene.bodies[i] for i in balls]
     radius, masses = _radius(body), tuple(b.mass for b in body)
@@ -93,6 +96,8 @@ def read_table(scene: Scene, config: EngineConfig) -> Reading:
         tuple(tuple(a.friction * b.friction for b in rails) for a in body),
         pair_friction,
         contact_time,
+        throw,
+        cushion,
     )
     height = top + radius
     states = tuple(
@@ -161,12 +166,14 @@ def misplaced(spec: TableSpec, states: tuple[BallState, ...]) -> tuple[int, int 
 
 
 def _options(config: EngineConfig) -> tuple[float, PairFriction, float]:
-    known = ("ball_friction", "contact_time", "spin_friction")
+    known = ("ball_friction", "contact_time", *_MODELS, "spin_friction")
     values = {"contact_time": 1e-3, "spin_friction": 0.0125}
     friction = PairFriction()
     for key, value in config.options.items():
         if key not in known:
             raise UserError(f"carom has no option {key!r}; known: {', '.join(known)}")
+        if key in _MODELS:
+            continue
         numbers = value if isinstance(value, list) else [value]
         plain = [float(v) for v in numbers if isinstance(v, int | float) and v >= 0]
         wanted = 3 if key == "ball_friction" else 1
@@ -177,6 +184,18 @@ def _options(config: EngineConfig) -> tuple[float, PairFriction, float]:
         else:
             values[key] = plain[0]
     return values["spin_friction"], friction, values["contact_time"]
+
+
+def _models(config: EngineConfig) -> tuple[str, str]:
+    """Names of the models of impacts between balls and with cushions."""
+    found = []
+    for key, models in _MODELS.items():
+        name = config.options.get(key, models[0])
+        if not isinstance(name, str) or name not in models:
+            raise UserError(f"carom option {key} = {name!r}: choose from {', '.join(models)}")
+        found.append(name)
+    throw, cushion = found
+    return throw, cushion
 
 
 def _sorted(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from wmeval.sim.engines.carom_collisions import PairFriction
 from wmeval.sim.engines.carom_motion import BallState, Cloth
-from wmeval.sim.protocol import Vec
+from wmeval.sim.protocol import BodyMechanics, Vec
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Cushion:
     Attributes:
         normal: horizontal unit vector into the table.
         offset: ``centre . normal`` [m] of a ball that touches.
-        nose: sin theta of `resolve_cushion`.
+        nose: sin theta of `carom_collisions.han_2005`.
     """
 
     normal: tuple[float, float]
@@ -39,6 +39,8 @@ class TableSpec:
         cushion_friction: coefficient of ball i with cushion k.
         pair_friction: between balls.
         contact_time: [s].
+        throw: name of `carom_collisions.THROW_MODELS`.
+        cushion: name of `carom_collisions.CUSHION_MODELS`.
     """
 
     radius: float
@@ -51,6 +53,8 @@ class TableSpec:
     cushion_friction: tuple[tuple[float, ...], ...]
     pair_friction: PairFriction = field(default_factory=PairFriction)
     contact_time: float = 1e-3
+    throw: str = "alciatore_a14"
+    cushion: str = "han_2005"
 
 
 @dataclass(frozen=True)
@@ -80,31 +84,10 @@ class Impact:
     distance: float
 
 
-@dataclass(frozen=True)
-class BallMechanics:
-    """Mechanics of one ball at one instant.
-
-    Attributes:
-        momentum: (3,) [kg m/s].
-        angular_momentum: about its centre, (3,) [kg m^2/s].
-        translational_energy, rotational_energy: [J].
-    """
-
-    momentum: Vec
-    angular_momentum: Vec
-    translational_energy: float
-    rotational_energy: float
-
-    @property
-    def energy(self) -> float:
-        """Kinetic energy [J]."""
-        return self.translational_energy + self.rotational_energy
-
-
-def ball_mechanics(state: BallState, mass: float, radius: float) -> BallMechanics:
+def ball_mechanics(state: BallState, mass: float, radius: float) -> BodyMechanics:
     """Mechanics of a solid ball of uniform density."""
     s, inertia = state, 0.4 * mass * radius * radius
-    return BallMechanics(
+    return BodyMechanics(
         (mass * s.vx, mass * s.vy, 0.0),
         (inertia * s.wx, inertia * s.wy, inertia * s.wz),
         0.5 * mass * (s.vx * s.vx + s.vy * s.vy),

@@ -25,11 +25,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from wmeval.sim.engines.carom_collisions import (
+    CUSHION_MODELS,
+    THROW_MODELS,
     Hit,
     Impulse,
     approach,
-    resolve_cushion,
-    resolve_hits,
 )
 from wmeval.sim.engines.carom_contacts import first_pair_contact, first_wall_contact
 from wmeval.sim.engines.carom_motion import (
@@ -41,8 +41,8 @@ from wmeval.sim.engines.carom_motion import (
 )
 from wmeval.sim.engines.carom_roots import RESTING as RESTING_SPEED
 from wmeval.sim.engines.carom_roots import TOUCHING
-from wmeval.sim.engines.carom_spec import BallMechanics, Impact, TableSpec, ball_mechanics
-from wmeval.sim.protocol import Quat
+from wmeval.sim.engines.carom_spec import Impact, TableSpec, ball_mechanics
+from wmeval.sim.protocol import BodyMechanics, Quat
 
 _PARTING = 1e-9
 """Least speed [m/s] at which a pressed pair parts."""
@@ -76,6 +76,7 @@ class Table:
         self, spec: TableSpec, states: Sequence[BallState], rotations: Sequence[Quat]
     ) -> None:
         self.spec = spec
+        self._throw, self._cushion = THROW_MODELS[spec.throw], CUSHION_MODELS[spec.cushion]
         self.now = 0.0
         self.impacts: list[Impact] = []
         self.events = 0
@@ -137,7 +138,7 @@ class Table:
         """Rotation (wxyz) of a ball now."""
         return self._turnings[ball].at(self._phases[ball], self.now)
 
-    def mechanics(self, t: float) -> tuple[BallMechanics, ...]:
+    def mechanics(self, t: float) -> tuple[BodyMechanics, ...]:
         """Momentum and energy of every ball at ANY time [s] up to `now`.
 
         Raises:
@@ -288,7 +289,7 @@ class Table:
     def _collide(self, now: _Instant, hits: Sequence[Hit]) -> None:
         spec = self.spec
         before = now.states
-        now.states, impulses = resolve_hits(
+        now.states, impulses = self._throw(
             before, hits, spec.masses, spec.radius, spec.pair_friction
         )
         for hit, impulse in zip(hits, impulses, strict=True):
@@ -322,7 +323,7 @@ class Table:
         cushion = spec.cushions[k]
         again = now.time - self._wall_last[wall] < spec.contact_time
         s = now.states[i]
-        after, impulse, normal = resolve_cushion(
+        after, impulse, normal = self._cushion(
             s,
             cushion.normal,
             mass=spec.masses[i],
