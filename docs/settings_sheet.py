@@ -1,7 +1,7 @@
 """Picture of the settings: docs/images/settings.jpg, each from the paper's camera.
 
-``python docs/settings_sheet.py [--out FILE] [--azimuth DEG] [--distance M] [--width PX] [NAME...]``
-draws the named settings (all of them) with their supports empty.
+``python docs/settings_sheet.py [--out FILE] [--azimuth DEG] [--extent M] [--width PX]
+[--clutter] [NAME...]`` draws the named settings (all of them) with their supports empty.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from wmeval.sim.render.raster import RasterRenderer
 OUT = Path(__file__).parent / "images" / "settings.jpg"
 WIDTH, HEIGHT, GAP, COLUMNS = 640, 352, 8, 3
 AZIMUTHS = {
-    "hallway_interior": -20.0, "modern_loft": -55.0, "modern_luxury_kitchen": 0.0,
+    "hallway_interior": 72.0, "modern_loft": -55.0, "modern_luxury_kitchen": 0.0,
     "minimal_white_kitchen": -60.0, "modern_japandi_dining": -70.0, "dining_room_set": -110.0,
-    "modular_flat": -70.0, "coastal_living_room": 60.0, "beach_gazebo": -60.0,
-    "butterfly_mural_room": 20.0, "cozy_living_room": -70.0, "modern_warm_kitchen": 0.0,
+    "modular_flat": -70.0, "coastal_living_room": -110.0, "beach_gazebo": -75.0,
+    "butterfly_mural_room": 48.0, "cozy_living_room": -70.0, "modern_warm_kitchen": 0.0,
 }  # fmt: skip
 """From the support to the camera, in the world [deg]; a second look when asked for."""
 
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=[])
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--azimuth", type=float, default=0.0, help="added to each [deg]")
-    parser.add_argument("--extent", type=float, default=1.2, help="of what is framed [m]")
+    parser.add_argument("--extent", type=float, default=1.4, help="of what is framed [m]")
     parser.add_argument("--width", type=int, default=WIDTH)
     parser.add_argument("--clutter", action="store_true", help="leave the clutter on")
     args = parser.parse_args()
@@ -103,7 +103,7 @@ def main() -> None:
     for k, tile in enumerate(tiles):
         y, x = (k // columns) * (height + GAP), (k % columns) * (args.width + GAP)
         sheet[y : y + height, x : x + args.width] = tile
-    quality = [cv2.IMWRITE_JPEG_QUALITY, 80] if args.out.suffix == ".jpg" else []
+    quality = [cv2.IMWRITE_JPEG_QUALITY, 74] if args.out.suffix == ".jpg" else []
     if not cv2.imwrite(str(args.out), sheet[..., ::-1], quality):
         raise SystemExit(f"{args.out}: cannot be written")
 

@@ -25,11 +25,16 @@ CAMERA = Camera(name="main", position=(0.0, -1.0, 1.0), target=(0.0, 0.0, 1.0))
 
 
 @cache
-def made(name):
+def timed(name):
+    """A card, its setting, and how long that took to build [s of this process]."""
     cards = library()
-    return cards.settings[name], build_setting(
-        cards.settings[name], cards.folders[f"settings/{name}"]
-    )
+    start = time.process_time()
+    setting = build_setting(cards.settings[name], cards.folders[f"settings/{name}"])
+    return cards.settings[name], setting, time.process_time() - start
+
+
+def made(name):
+    return timed(name)[:2]
 
 
 def scene_of(name):
@@ -69,7 +74,7 @@ def nearest_hit(origin, direction, corners):
         q = np.cross(t0, ab)
         v = (q @ direction) / det
         t = np.einsum("ij,ij->i", ac, q) / det
-        hit = (np.abs(det) > 1e-14) & (u >= 0) & (v >= 0) & (u + v <= 1) & (t > 1e-6)
+        hit = (np.abs(det) > 1e-14) & (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9) & (t > 1e-6)
     if not hit.any():
         return np.inf, False
     best = np.flatnonzero(hit)[np.argmin(t[hit])]
@@ -79,7 +84,7 @@ def nearest_hit(origin, direction, corners):
 def on_support(card, share):
     """Points (N, 3) on the support, up to a share of its extents."""
     ((name, surface),) = card.surfaces.items()
-    grid = np.linspace(-share / 2, share / 2, 9)
+    grid = np.linspace(-share / 2, share / 2, 7)
     u, v = (g.ravel() for g in np.meshgrid(grid * surface.size[0], grid * surface.size[1]))
     if is_round(name, surface):
         inside = np.hypot(u, v) <= share * surface.size[0] / 2
@@ -228,11 +233,7 @@ def test_cards_hide_the_clutter_that_is_there(name):
 
 
 def test_a_setting_is_built_within_a_second():
-    cards = library()
-    for name, card in cards.settings.items():
-        start = time.process_time()
-        build_setting(card, cards.folders[f"settings/{name}"])
-        assert time.process_time() - start < 1.0, name
+    assert {name: t for name in SETTINGS if (t := timed(name)[2]) >= 1.0} == {}
 
 
 def fingerprint():

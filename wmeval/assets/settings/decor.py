@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from wmeval.assets.meshes import box, cylinder, merge, revolve, sphere
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.storage import vase
-from wmeval.assets.solids import Part, Parts, by_material, moved, slab, stretched, tube, turned
+from wmeval.assets.solids import Part, Parts, by_material, moved, stretched, tube, turned
 
 
 def floor_lamp(height: float = 1.6, *, stand: str = "black_metal", kind: str = "drum") -> Parts:

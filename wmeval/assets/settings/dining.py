@@ -5,10 +5,11 @@ from __future__ import annotations
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.settings import decor, plants, seating, storage
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.light import GARDEN
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod, round_mirror, rug
 from wmeval.assets.settings.stage import Setting, Stage, look, table_legs, top
-from wmeval.assets.solids import Part, slab
+from wmeval.assets.solids import Part
 
 
 def modern_japandi_dining(card: SettingCard) -> Setting:
@@ -39,12 +40,7 @@ def modern_japandi_dining(card: SettingCard) -> Setting:
     room.wall(
         "east", "wall", [Opening(-1.6, 1.5, 0.5, 2.3, bars=(2, 3))], frame="ebony", skirting="ebony"
     )
-    room.stage.put(
-        "back_wall", (Part(slab((0.05, 1.2, 1.4), 0.0, at=(0, 0, 1.4)), "wall"),), -5.3, 1.9
-    )
-    room.stage.put(
-        "back_floor", (Part(slab((0.5, 1.0, 0.02), 0.0, at=(0, 0, -0.02)), "floor"),), -4.8, 1.9
-    )
+    room.alcove("west", 1.9, 2.0, 1.1, wall="wall", floor="floor")
     battens = [
         slab((0.016, 0.014, 1.4), 0.003, at=(-1.5 + 0.06 * k, 0.02, 1.4), steps=1)
         for k in range(51)
@@ -140,8 +136,7 @@ def dining_room_set(card: SettingCard) -> Setting:
         "wall": look("plaster", (0.20, 0.285, 0.29), uv_m=1.4, roughness=0.9),
         "panel": look("plaster", (0.17, 0.245, 0.25), uv_m=1.0, roughness=0.55),
         "table": look("wood", (0.157, 0.078, 0.044), (0.082, 0.038, 0.021), uv_m=1.2,
-            roughness=0.28,
-                      specular=0.5),
+                      roughness=0.36, specular=0.4),
         "seat": look("weave", (0.60, 0.53, 0.41), (0.52, 0.45, 0.34), uv_m=0.25, roughness=0.95),
         "rug": look("carpet", (0.211, 0.053, 0.05), (0.037, 0.045, 0.08), (0.425, 0.356, 0.241),
                     (0.12, 0.143, 0.155), seed=1, roughness=0.98, specular=0.02),
@@ -185,7 +180,7 @@ def dining_room_set(card: SettingCard) -> Setting:
         stage.put("chair", chair, x, 0.52, turn=180)
     for s in (1, -1):
         room.put("spare_chair", chair, "north", s * 2.6, off=0.5)
-    stage.stand((top(stage, 0.036, "table"),
+    stage.stand((top(stage, 0.036, "table", bevel=0.008),
                  table_legs(stage, 0.09, 0.034, "table", thick=0.036, taper=0.55, apron=0.08)),
                 thick=0.036)  # fmt: skip
     stage.put("rug", rug(3.4, 2.6, "rug"))

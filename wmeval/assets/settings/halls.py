@@ -7,10 +7,11 @@ import math
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge, revolve
 from wmeval.assets.settings import decor, plants, seating, storage
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.light import GARDEN
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod, round_mirror
 from wmeval.assets.settings.stage import Setting, Stage, look, top
-from wmeval.assets.solids import Part, Parts, moved, slab, tube, turned
+from wmeval.assets.solids import Part, Parts, moved, tube, turned
 
 
 def hallway_interior(card: SettingCard) -> Setting:
@@ -56,16 +57,11 @@ def hallway_interior(card: SettingCard) -> Setting:
         frame="walnut",
         skirting=None,
     )
+    room.alcove("north", -3.1, 2.9, 1.75, wall="wall", floor="floor")
     stage.put(
-        "passage_wall", (Part(slab((1.6, 0.05, 1.7), 0.0, at=(0, 0, 1.7)), "wall"),), -3.1, 7.0
+        "passage_console", decor.console(1.2, look="walnut", leg="walnut"), -3.1, 7.05, turn=180
     )
-    stage.put(
-        "passage_floor", (Part(slab((1.4, 0.8, 0.02), 0.0, at=(0, 0, -0.02)), "floor"),), -3.1, 6.1
-    )
-    stage.put(
-        "passage_console", decor.console(1.2, look="walnut", leg="walnut"), -3.1, 6.9, turn=180
-    )
-    stage.put("passage_painting", picture(0.9, 1.2, "art_2", frame="brass"), -3.1, 6.94, 1.75, 180)
+    stage.put("passage_painting", picture(0.9, 1.2, "art_2", frame="brass"), -3.1, 7.08, 1.75, 180)
     for x in (-4.45, 4.45):
         for y in (-4.45, 4.45):
             stage.put("column", _column(4.2), x, y)

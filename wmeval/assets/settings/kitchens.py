@@ -7,10 +7,11 @@ from typing import Any
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.settings import decor, plants, seating, storage
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.light import GARDEN
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod
 from wmeval.assets.settings.stage import Setting, Stage, look, top
-from wmeval.assets.solids import Part, Parts, by_material, slab, turned
+from wmeval.assets.solids import Part, Parts, by_material, turned
 
 
 def _island(stage: Stage, *, body: str, worktop: str, handle: str, thick: float, inset: float,
@@ -209,7 +210,7 @@ def modern_warm_kitchen(card: SettingCard) -> Setting:
     """Olive cupboards, terracotta floor, green glazed tiles, a long oak table."""
     stage = Stage(card, {
         "floor": look("tiles", (0.42, 0.21, 0.125), (0.36, 0.27, 0.20), uv_m=1.5, roughness=0.7),
-        "wall": look("plaster", (0.62, 0.50, 0.37), uv_m=1.4, roughness=0.92),
+        "wall": look("plaster", (0.60, 0.52, 0.415), uv_m=1.4, roughness=0.92),
         "front": look("plaster", (0.17, 0.19, 0.105), uv_m=0.9, roughness=0.5),
         "butcher": look("planks", (0.304, 0.201, 0.115), (0.219, 0.133, 0.071), uv_m=0.55,
             roughness=0.45),
@@ -235,12 +236,7 @@ def modern_warm_kitchen(card: SettingCard) -> Setting:
     room.wall(
         "east", "wall", [Opening(1.2, 1.5, 0.9, 2.2, bars=(2, 2))], frame="oak", skirting="oak"
     )
-    room.stage.put(
-        "hall_wall", (Part(slab((0.05, 1.6, 1.45), 0.0, at=(0, 0, 1.45)), "wall"),), -5.6, -0.4
-    )
-    room.stage.put(
-        "hall_floor", (Part(slab((0.6, 1.4, 0.02), 0.0, at=(0, 0, -0.02)), "floor"),), -5.0, -0.4
-    )
+    room.alcove("west", -0.4, 2.4, 1.2, wall="wall", floor="floor")
     room.stage.put("hall_plant", plants.palm(1.7, 4, pot_look="clay"), -5.15, -0.4)
     shaker: dict[str, Any] = {"shaker": True, "grip": "knob", "handle": "brass"}
     run = [(0.5, "door"), (0.6, "drawers"), (0.9, "oven"), (0.6, "drawers"), (1.0, "sink"),

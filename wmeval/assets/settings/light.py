@@ -6,17 +6,17 @@ from typing import Any
 
 from wmeval.scene import Sky, Texture
 
-_LEAVES = ((0.03, 0.08, 0.025), (0.09, 0.17, 0.05))
-PARK = Texture(builder="park", colors=((0.11, 0.20, 0.05), *_LEAVES), repeat=2.0, seed=5)
+_LEAVES = ((0.075, 0.115, 0.06), (0.20, 0.265, 0.13))
+PARK = Texture(builder="park", colors=((0.27, 0.315, 0.16), *_LEAVES), repeat=2.0, seed=5)
 CITY = Texture(
     builder="city",
-    colors=((0.26, 0.27, 0.29), (0.36, 0.30, 0.25), (0.07, 0.09, 0.11), (0.06, 0.12, 0.04)),
+    colors=((0.40, 0.41, 0.42), (0.50, 0.42, 0.35), (0.13, 0.16, 0.19), (0.12, 0.18, 0.08)),
     repeat=2.0,
     seed=2,
 )
 COAST = Texture(
     builder="coast",
-    colors=((0.05, 0.17, 0.23), (0.56, 0.45, 0.29), (0.20, 0.15, 0.11), (0.05, 0.09, 0.03)),
+    colors=((0.08, 0.24, 0.31), (0.66, 0.55, 0.38), (0.27, 0.22, 0.17), (0.08, 0.13, 0.05)),
     repeat=2.0,
     seed=4,
 )

@@ -7,10 +7,11 @@ import math
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.settings import decor, plants, seating, storage
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.light import COAST, PARK
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod, round_mirror, rug
 from wmeval.assets.settings.stage import Setting, Stage, look, table_legs, top
-from wmeval.assets.solids import Part, slab, tube
+from wmeval.assets.solids import Part, tube
 from wmeval.scene import Sky
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.settings import decor, plants, seating, storage
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.light import CITY, DAY
 from wmeval.assets.settings.rooms import Opening, Room, picture, rug
 from wmeval.assets.settings.stage import Setting, Stage, look, top
-from wmeval.assets.solids import Part, Parts, slab, tube
+from wmeval.assets.solids import Part, Parts, tube
 from wmeval.scene import MeshData, Sky
 
 

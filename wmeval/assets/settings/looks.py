@@ -78,7 +78,7 @@ LOOKS: dict[str, Material] = {
     # plants
     "leaf": _look("noise", (0.045, 0.13, 0.03), (0.10, 0.23, 0.055), uv_m=0.22, roughness=0.55,
                   two_sided=True),
-    "deep_leaf": _look("noise", (0.022, 0.075, 0.028), (0.05, 0.13, 0.045), uv_m=0.25,
+    "deep_leaf": _look("noise", (0.04, 0.12, 0.045), (0.085, 0.20, 0.07), uv_m=0.25,
                        roughness=0.4, two_sided=True),
     "olive_leaf": _look("leaves", (0.13, 0.18, 0.09), (0.30, 0.35, 0.22), roughness=0.8),
     "pampas": _look("weave", (0.66, 0.53, 0.36), (0.56, 0.43, 0.28), uv_m=0.2, roughness=0.95,

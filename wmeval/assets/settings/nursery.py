@@ -5,10 +5,11 @@ from __future__ import annotations
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge, revolve, sphere
 from wmeval.assets.settings import decor, plants, seating, storage
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.light import DAY, PARK
 from wmeval.assets.settings.rooms import Opening, Room, curtain, rod
 from wmeval.assets.settings.stage import Setting, Stage, look, top
-from wmeval.assets.solids import Part, Parts, moved, slab, stretched, turned
+from wmeval.assets.solids import Part, Parts, moved, stretched, turned
 from wmeval.scene import MeshData, Sky
 
 

@@ -8,9 +8,10 @@ from wmeval.assets import foliage
 from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge, revolve
 from wmeval.assets.settings import decor, plants, seating
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.rooms import beam, curtain
 from wmeval.assets.settings.stage import Setting, Stage, look, top
-from wmeval.assets.solids import Part, Parts, moved, slab, tube
+from wmeval.assets.solids import Part, Parts, moved, tube
 from wmeval.assets.terrace import deck_boards
 from wmeval.scene import Sky, Texture
 
@@ -39,7 +40,7 @@ def beach_gazebo(card: SettingCard) -> Setting:
         "turquoise": look("weave", (0.07, 0.38, 0.40), (0.05, 0.31, 0.33), uv_m=0.25,
             roughness=0.95),
         "coral": look("weave", (0.70, 0.24, 0.15), (0.60, 0.19, 0.11), uv_m=0.25, roughness=0.95),
-        "rug": look("stripes", (0.64, 0.61, 0.54), (0.12, 0.34, 0.38), roughness=0.98,
+        "rug": look("stripes", (0.64, 0.61, 0.54), (0.15, 0.29, 0.32), roughness=0.98,
             specular=0.02, seed=4, repeat=2.0),
         "dune_grass": look("grass", (0.26, 0.30, 0.13), (0.42, 0.40, 0.22), roughness=0.9),
         "rock": look("weathered", (0.30, 0.26, 0.22), (0.16, 0.13, 0.11), (0.42, 0.40, 0.33),
@@ -86,7 +87,7 @@ def beach_gazebo(card: SettingCard) -> Setting:
     for k, (sx, sy) in enumerate(((-1, -1), (1, -1), (1, 1), (-1, 1))):
         stage.put(
             "curtain",
-            curtain(0.75, 2.5, folds=6, seed=k),
+            curtain(0.5, 2.5, folds=5, seed=k),
             sx * (p - 0.5),
             sy * (p - 0.02),
             0.0,
@@ -94,7 +95,7 @@ def beach_gazebo(card: SettingCard) -> Setting:
         )
         stage.put(
             "curtain",
-            curtain(0.75, 2.5, folds=6, seed=k + 9),
+            curtain(0.5, 2.5, folds=5, seed=k + 9),
             sx * (p - 0.02),
             sy * (p - 0.5),
             0.0,

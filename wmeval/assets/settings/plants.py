@@ -81,11 +81,11 @@ def fig(height: float, seed: int, *, pot_look: str = "china", kind: str = "drum"
             (lean * c, lean * s, top),
         ]
         stems.append(tube(path, [0.013, 0.011, 0.006], 7))
-        count = 12 + 3 * (k == 0)
+        count = 16 + 4 * (k == 0)
         for j in range(count):
-            share = 0.36 + 0.64 * j / (count - 1)
+            share = 0.3 + 0.7 * j / (count - 1)
             at = [lean * c * share, lean * s * share, foot + (top - foot) * share]
-            long = float(rng.uniform(0.22, 0.31)) * (1.1 - 0.25 * share)
+            long = float(rng.uniform(0.25, 0.34)) * (1.1 - 0.25 * share)
             heading = math.degrees(foliage.GOLDEN) * j + 120 * k
             climb = float(rng.uniform(15, 45)) + 25 * share
             leaves.append(_set(_leaf(long, 0.62 * long, bend=0.9), climb, heading, at))

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wmeval.assets.meshes import box, cylinder, merge, revolve
+from wmeval.assets.settings.boards import block, slab
 from wmeval.assets.settings.stage import Stage
-from wmeval.assets.solids import Part, Parts, moved, slab, tube, turned
+from wmeval.assets.solids import Part, Parts, moved, tube, turned
 from wmeval.scene import MeshData
 
 SIDES = {"south": 0.0, "east": 90.0, "north": 180.0, "west": -90.0}
@@ -131,6 +132,29 @@ class Room:
             ]
         self.put(f"wall_{side}", _joined(parts), side, 0.0)
 
+    def alcove(
+        self, side: str, along: float, width: float, depth: float, *, wall: str, floor: str
+    ) -> None:
+        """What is seen through a gap or an arch: a floor, a back wall and two sides.
+
+        Args:
+            side: of `SIDES`.
+            along: middle of the opening, as for `at` [m].
+            width: between its sides [m].
+            depth: from the wall to its back [m].
+            wall: look of its walls.
+            floor: look of its floor.
+        """
+        w, far, t = width / 2, -THICK - depth, 0.08
+        walls = [
+            block(-w - t, w + t, far - t, far, 0.0, self.height),
+            block(-w - t, -w, far, -THICK, 0.0, self.height),
+            block(w, w + t, far, -THICK, 0.0, self.height),
+        ]
+        # A millimetre below the room's own floor, which reaches a little into it.
+        ground = block(-w, w, far, 0.0, -0.04, -0.001)
+        self.put("alcove", (Part(merge(walls), wall), Part(ground, floor)), side, along)
+
 
 def _joined(parts: Iterable[Part]) -> Parts:
     groups: dict[str, list[MeshData]] = {}
@@ -151,24 +175,27 @@ def _between(a: float, b: float, gaps: Sequence[tuple[float, float]]) -> list[tu
     return out
 
 
-def _block(x0: float, x1: float, y0: float, y1: float, z0: float, z1: float) -> MeshData:
-    half = ((x1 - x0) / 2, (y1 - y0) / 2, (z1 - z0) / 2)
-    return moved(box(half), (x0 + x1) / 2, (y0 + y1) / 2, (z0 + z1) / 2)
-
-
 def _with_holes(half: float, height: float, thick: float, holes: Sequence[Opening]) -> MeshData:
-    parts = []
     spans = [(o.x - o.width / 2, o.x + o.width / 2) for o in holes]
-    for a, b in _between(-half, half, spans):
-        parts.append(_block(a, b, -thick, 0.0, 0.0, height))
+    fields = [(a, b, 0.0, height) for a, b in _between(-half, half, spans)]
+    arches = []
     for hole, (a, b) in zip(holes, spans, strict=True):
         if hole.low > 0.01:
-            parts.append(_block(a, b, -thick, 0.0, 0.0, hole.low))
+            fields.append((a, b, 0.0, hole.low))
         if hole.high < height - 0.01:
-            parts.append(_block(a, b, -thick, 0.0, hole.high, height))
+            fields.append((a, b, hole.high, height))
         if hole.kind == "arch":
-            parts.append(_arch(a, b, hole.high, thick))
-    return merge(parts)
+            arches.append(_arch(a, b, hole.high, thick))
+    parts = [block(a, b, -thick, 0.0, z0, z1) for a, b, z0, z1 in fields]
+    # A core that nobody sees: shadow maps keep the side that looks away from the sun, and the
+    # wall's own would leave the last centimetres of a corner lit.
+    inset = 0.008
+    cores = [
+        block(a + inset, b - inset, -thick + inset, -0.7 * thick, z0 + inset, z1 - inset)
+        for a, b, z0, z1 in fields
+        if min(b - a, z1 - z0) > 4 * inset
+    ]
+    return merge([*parts, *cores, *arches])
 
 
 def _arch(a: float, b: float, high: float, thick: float) -> MeshData:
@@ -180,12 +207,12 @@ def _arch(a: float, b: float, high: float, thick: float) -> MeshData:
         x0, x1 = middle + r * math.cos(t1), middle + r * math.cos(t0)
         # Its underside is a chord of the arc: a block cut slantwise.
         z0, z1 = high - r + r * math.sin(t1), high - r + r * math.sin(t0)
-        block = _block(x0, x1, -thick, 0.0, min(z0, z1), high)
-        v = block.vertices.copy()
+        piece = block(x0, x1, -thick, 0.0, min(z0, z1), high)
+        v = piece.vertices.copy()
         low = v[:, 2] < high - 1e-4
         share = (v[low, 0] - x0) / max(x1 - x0, 1e-9)
         v[low, 2] = np.minimum(z0 + share * (z1 - z0), high - 1e-3)
-        parts.append(MeshData(v, block.triangles, block.normals, block.uv))
+        parts.append(MeshData(v, piece.triangles, piece.normals, piece.uv))
     return merge(parts)
 
 
@@ -304,9 +331,9 @@ def picture(
     w, h, f = width / 2, height / 2, 0.018
     bars = [slab((w, 0.014, f), 0.004, at=(0, 0.014, s * (h - f)), steps=1) for s in (-1, 1)]
     bars += [slab((f, 0.014, h), 0.004, at=(s * (w - f), 0.014, 0), steps=1) for s in (-1, 1)]
-    out = [Part(merge(bars), frame), Part(_block(-w, w, 0.0, 0.012, -h, h), "paper")]
+    out = [Part(merge(bars), frame), Part(block(-w, w, 0.0, 0.012, -h, h), "paper")]
     m = 2 * f + mount
-    out.append(Part(_block(-w + m, w - m, 0.006, 0.015, -h + m, h - m), art))
+    out.append(Part(block(-w + m, w - m, 0.006, 0.015, -h + m, h - m), art))
     return tuple(out)
 
 

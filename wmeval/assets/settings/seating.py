@@ -12,7 +12,8 @@ import numpy as np
 
 from wmeval.assets.loft import loft, superellipse
 from wmeval.assets.meshes import cylinder, merge, revolve
-from wmeval.assets.solids import Part, Parts, by_material, moved, slab, tube, turned
+from wmeval.assets.settings.boards import slab
+from wmeval.assets.solids import Part, Parts, by_material, moved, tube, turned
 from wmeval.scene import MeshData
 
 

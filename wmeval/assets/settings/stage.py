@@ -15,8 +15,9 @@ import numpy as np
 
 from wmeval.assets.cards import SettingCard, Surface
 from wmeval.assets.meshes import box, merge, revolve
+from wmeval.assets.settings.boards import slab
 from wmeval.assets.settings.looks import LOOKS
-from wmeval.assets.solids import Part, Parts, slab, tube
+from wmeval.assets.solids import Part, Parts, tube
 from wmeval.conventions import axis_angle_quaternion
 from wmeval.scene import (
     IDENTITY,

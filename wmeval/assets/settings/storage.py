@@ -10,16 +10,12 @@ from typing import Any
 import numpy as np
 
 from wmeval.assets.meshes import box, cylinder, merge, revolve
-from wmeval.assets.solids import Part, Parts, by_material, moved, slab, tube, turned
+from wmeval.assets.settings.boards import block, slab
+from wmeval.assets.solids import Part, Parts, by_material, moved, tube, turned
 from wmeval.scene import MeshData
 
 DEPTH = 0.60
 GAP = 0.0025
-
-
-def _block(x0: float, x1: float, y0: float, y1: float, z0: float, z1: float) -> MeshData:
-    half = ((x1 - x0) / 2, (y1 - y0) / 2, (z1 - z0) / 2)
-    return moved(box(half), (x0 + x1) / 2, (y0 + y1) / 2, (z0 + z1) / 2)
 
 
 def front(
@@ -92,15 +88,13 @@ def base_units(
     total = sum(w for w, _ in widths)
     face, under, kick = depth - 0.035, height - 0.036, 0.10
     parts = [
-        Part(_block(-total / 2, total / 2, 0.0, face, kick, under), look),
-        Part(_block(-total / 2, total / 2, 0.0, face - 0.05, 0.0, kick), "black"),
+        Part(block(-total / 2, total / 2, 0.0, face, kick, under), look),
+        Part(block(-total / 2, total / 2, 0.0, face - 0.05, 0.0, kick), "black"),
         Part(slab((total / 2 + 0.005, depth / 2, 0.018), 0.004, at=(0, depth / 2, height - 0.018),
                   steps=1), worktop),
     ]  # fmt: skip
     if upstand is not None:
-        parts.append(
-            Part(_block(-total / 2, total / 2, 0.0, 0.015, height, height + 0.09), upstand)
-        )
+        parts.append(Part(block(-total / 2, total / 2, 0.0, 0.015, height, height + 0.09), upstand))
     x = -total / 2
     for width, kind in widths:
         mid = x + width / 2
@@ -197,7 +191,7 @@ def wall_units(
     """A run of wall cupboards above z [m], centred on x = 0."""
     total = sum(widths)
     face = depth - 0.02
-    parts = [Part(_block(-total / 2, total / 2, 0.0, face, z, z + height), look)]
+    parts = [Part(block(-total / 2, total / 2, 0.0, face, z, z + height), look)]
     x = -total / 2
     for k, width in enumerate(widths):
         parts += front(x + width / 2, z, z + height, width, face, look=look, handle=handle,
@@ -211,7 +205,7 @@ def tall_unit(width: float, *, look: str, handle: str = "black_metal", height: f
     """A tall cupboard, with a built-in oven and microwave or all doors."""
     w, face = width / 2, DEPTH - 0.02
     style: dict[str, Any] = {"look": look, "handle": handle, "grip": grip, "shaker": shaker}
-    parts = [Part(_block(-w, w, 0.0, face, 0.0, height), look)]
+    parts = [Part(block(-w, w, 0.0, face, 0.0, height), look)]
     if oven:
         parts += front(0, 0.1, 0.72, width, face, hinge=0, **style)
         parts += _oven(0.0, width, face, 0.76, 1.32)
@@ -254,7 +248,7 @@ def hood(width: float = 0.9, *, z: float = 1.62, look: str = "steel", top: float
     return by_material([
         Part(moved(canopy, 0, 0.24, z + 0.2), look),
         Part(slab((w, 0.24, 0.03), 0.004, at=(0, 0.24, z + 0.03), steps=1), look),
-        Part(_block(-0.16, 0.16, 0.0, 0.28, z + 0.3, top), look),
+        Part(block(-0.16, 0.16, 0.0, 0.28, z + 0.3, top), look),
     ])  # fmt: skip
 
 
@@ -265,7 +259,7 @@ def sideboard(width: float, *, look: str, top: str | None = None, height: float 
     w, foot = width / 2, 0.14
     face = depth - 0.02
     parts = [
-        Part(_block(-w, w, 0.0, face, foot, height - 0.025), look),
+        Part(block(-w, w, 0.0, face, foot, height - 0.025), look),
         Part(
             slab((w + 0.01, depth / 2, 0.0125), 0.004, at=(0, depth / 2, height - 0.0125), steps=1),
             top or look,
@@ -300,7 +294,7 @@ def books(length: float, height: float, seed: int, *, deep: float = 0.2) -> list
             return list(by_material(out))
         tall = height * float(rng.uniform(0.68, 0.97))
         far = deep * float(rng.uniform(0.85, 1.0))
-        mesh = _block(x + 0.001, x + thick - 0.001, 0.0, far, 0.0, tall)
+        mesh = block(x + 0.001, x + thick - 0.001, 0.0, far, 0.0, tall)
         out.append(Part(mesh, BOOKS[int(rng.integers(len(BOOKS)))]))
         x += thick
 
@@ -313,16 +307,16 @@ def bookcase(width: float, height: float, *, look: str, seed: int, levels: int =
     w, t = width / 2, 0.02
     parts = []
     boards = [
-        _block(
+        block(
             -w + k * (width - t) / columns, -w + k * (width - t) / columns + t, 0, depth, 0, height
         )
         for k in range(columns + 1)
     ]
     step = (height - t - 0.06) / levels
-    boards += [_block(-w, w, 0.0, depth - 0.004, 0.06 + k * step, 0.06 + k * step + t)
+    boards += [block(-w, w, 0.0, depth - 0.004, 0.06 + k * step, 0.06 + k * step + t)
                for k in range(levels + 1)]  # fmt: skip
     parts.append(Part(merge(boards), look))
-    parts.append(Part(_block(-w, w, 0.0, 0.01, 0.0, height), back or look))
+    parts.append(Part(block(-w, w, 0.0, 0.01, 0.0, height), back or look))
     cell = (width - t) / columns - t
     for row in range(levels):
         for column in range(columns):
@@ -338,10 +332,13 @@ def bookcase(width: float, height: float, *, look: str, seed: int, levels: int =
                     mesh = vase(0.7 * free, int(rng.integers(4)))
                     parts.append(Part(moved(mesh, x + 0.86 * cell, 0.17, z), name))
             elif kind < 0.9 and vases:
-                for _ in range(int(rng.integers(1, 3))):
+                count = int(rng.integers(1, 3))
+                for k in range(count):
                     name = vases[int(rng.integers(len(vases)))]
-                    mesh = vase(free * float(rng.uniform(0.4, 0.75)), int(rng.integers(4)))
-                    at = x + cell * float(rng.uniform(0.2, 0.8))
+                    # Low enough to stand beside each other.
+                    tall = min(free * float(rng.uniform(0.45, 0.8)), 1.1 * cell / count)
+                    at = x + cell * (k + float(rng.uniform(0.4, 0.6))) / count
+                    mesh = vase(tall, int(rng.integers(4)))
                     parts.append(Part(moved(mesh, at, 0.17, z), name))
     return by_material(parts)
 
@@ -359,8 +356,16 @@ _VASES = (
 
 
 def vase(height: float, kind: int, *, segments: int = 20) -> MeshData:
-    """A vase of one of four outlines."""
-    return revolve([(r * height, z * height) for r, z in _VASES[kind % len(_VASES)]], segments)
+    """A vase of one of four outlines; from 28 facets around on its outline is rounded, too."""
+    outline: Sequence[tuple[float, float]] = _VASES[kind % len(_VASES)]
+    if segments >= 28:
+        # Corners of the belly are cut (Chaikin 1974); foot and lip stay sharp.
+        fine = [*outline[:2]]
+        for (r0, z0), (r1, z1) in pairwise(outline[1:-3]):
+            fine.append((0.75 * r0 + 0.25 * r1, 0.75 * z0 + 0.25 * z1))
+            fine.append((0.25 * r0 + 0.75 * r1, 0.25 * z0 + 0.75 * z1))
+        outline = (*fine, *outline[-4:])
+    return revolve([(r * height, z * height) for r, z in outline], segments)
 
 
 def shelf(width: float, *, look: str, depth: float = 0.24, brackets: str = "black_metal") -> Parts:
