@@ -313,6 +313,8 @@ def _settings(scene: Any, threads: int, device: str) -> None:
     picture = render.image_settings
     if hasattr(picture, "media_type"):  # Blender 5.0
         picture.media_type = "MULTI_LAYER_IMAGE"
+    if hasattr(picture, "use_exr_interleave"):  # one part of all channels, as in 4.5
+        picture.use_exr_interleave = True
     picture.file_format = "OPEN_EXR_MULTILAYER"
     picture.color_depth, picture.exr_codec = "32", "NONE"
     scene.cycles.device = "CPU" if device == "CPU" else "GPU"
@@ -371,7 +373,7 @@ def _read_exr(data: bytes, width: int, height: int) -> dict[str, NDArray[np.floa
     """Channels (H, W) of an uncompressed float32 scanline file, by name without the view layer."""
     magic, version = struct.unpack_from("<iI", data)
     if magic != _EXR_MAGIC or version & 0x1A00:
-        raise RuntimeError("Blender wrote no plain EXR file")
+        raise RuntimeError(f"Blender wrote no plain EXR file: flags {version:#x}")
     at, attributes = 8, {}
     while data[at] != 0:
         end = data.index(b"\0", at)
