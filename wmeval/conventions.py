@@ -30,17 +30,17 @@ _FLIP_Y = np.diag([1.0, -1.0, 1.0])
 
 def quaternion_multiply(a: Array, b: Array) -> Array:
     """Hamilton product ``a * b`` of ``wxyz`` quaternions, shape (..., 4)."""
-    aw, ax, ay, az = np.moveaxis(np.asarray(a, np.float64), -1, 0)
-    bw, bx, by, bz = np.moveaxis(np.asarray(b, np.float64), -1, 0)
-    return np.stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ],
-        axis=-1,
-    )
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    w = np.asarray(aw * bw - ax * bx - ay * by - az * bz)
+    # Filled in, not stacked: bodies are turned every time that somebody looks.
+    out = np.empty((*w.shape, 4))
+    out[..., 0] = w
+    out[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    out[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    out[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return out
 
 
 def quaternion_conjugate(q: Array) -> Array:

@@ -30,7 +30,7 @@ from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
 from wmeval.envs.wrapper import drive, native_controls
 from wmeval.errors import UserError
-from wmeval.sim.drivers.camera_motion import REGIMES, regime, turned, yaw_deg
+from wmeval.sim.drivers.camera_motion import REGIMES, regime, yaw_deg, yawed
 
 TA = Fraction(1, 60)
 MIRROR = "MirrorRollingBall"
@@ -347,7 +347,7 @@ def test_regimes_need_neither_player_nor_actions(name):
     for _ in range(20):
         env.step([])
     legs = regime(name).first
-    expected = turned(base, yaw_deg(legs, 80 / 240), None)
+    expected = yawed(base, yaw_deg(legs, 80 / 240), None)
     np.testing.assert_allclose(env.log.cameras.T_world_camera[0, 2].ravel(), expected, atol=1e-12)
     clock = CandidateClock(Fraction(30), 1)
     env.reset(seed=0, options={"camera_motion": name, "view": "static"})

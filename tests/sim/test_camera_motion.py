@@ -13,7 +13,7 @@ from wmeval.conventions import look_at
 from wmeval.errors import UserError
 from wmeval.scene import Sphere
 from wmeval.sim.drivers import make_driver
-from wmeval.sim.drivers.camera_motion import REGIMES, regime, turned, yaw_deg
+from wmeval.sim.drivers.camera_motion import REGIMES, regime, yaw_deg, yawed
 from wmeval.sim.protocol import DriverSpec, Probe
 from wmeval.sim.world import LocalWorld
 
@@ -87,7 +87,7 @@ def test_left_is_left_and_an_orbit_keeps_what_it_looks_at():
     assert right @ log[300, :3, 2] < -0.5
     there = look_at((12, -12, 8), ROUND["point"])
     for deg in (33.0, 180.0, 275.0):
-        pose = np.array(turned(there.ravel().tolist(), deg, ROUND["point"])).reshape(4, 4)
+        pose = np.array(yawed(there.ravel().tolist(), deg, ROUND["point"])).reshape(4, 4)
         seen = np.linalg.inv(pose) @ [*ROUND["point"], 1]
         np.testing.assert_allclose(seen, np.linalg.inv(there) @ [*ROUND["point"], 1], atol=1e-12)
 

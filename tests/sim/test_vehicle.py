@@ -21,7 +21,7 @@ from wmeval.sim.drivers.tyres import (
     grip,
     magic,
     spring_force,
-    turned,
+    spun,
 )
 from wmeval.sim.engines.bullet_shapes import principal_inertia
 from wmeval.sim.protocol import Probe
@@ -97,11 +97,11 @@ def test_deflection_is_the_exact_solution():
 
 
 def test_brakes_stop_a_wheel_and_never_turn_it():
-    assert turned(10.0, 0.0, 3000.0, 1.3, 1 / 240) == pytest.approx(10 - 3000 / 1.3 / 240)
-    assert turned(0.5, 0.0, 3000.0, 1.3, 1 / 240) == 0.0
-    assert turned(-0.5, 0.0, 3000.0, 1.3, 1 / 240) == 0.0
-    assert turned(0.0, 2999.0, 3000.0, 1.3, 1 / 240) == 0.0
-    assert turned(0.0, 3001.0, 3000.0, 1.3, 1 / 240) == pytest.approx(1 / 1.3 / 240)
+    assert spun(10.0, 0.0, 3000.0, 1.3, 1 / 240) == pytest.approx(10 - 3000 / 1.3 / 240)
+    assert spun(0.5, 0.0, 3000.0, 1.3, 1 / 240) == 0.0
+    assert spun(-0.5, 0.0, 3000.0, 1.3, 1 / 240) == 0.0
+    assert spun(0.0, 2999.0, 3000.0, 1.3, 1 / 240) == 0.0
+    assert spun(0.0, 3001.0, 3000.0, 1.3, 1 / 240) == pytest.approx(1 / 1.3 / 240)
 
 
 def test_engine_never_gives_more_than_its_power_and_ends_at_its_limiter():

@@ -43,7 +43,7 @@ class CameraPath:
         motion = getattr(env, "camera_motion", None)
         if motion is None:
             return None
-        from wmeval.sim.drivers.camera_motion import turned, yaw_deg
+        from wmeval.sim.drivers.camera_motion import yaw_deg, yawed
 
         log, dt = env.log, env.clock.dt
         base = log.cameras.T_world_camera[-1, env.camera_index(motion.camera)].ravel().tolist()
@@ -51,7 +51,7 @@ class CameraPath:
         if motion.body is not None:
             pivot = tuple(log.state.position[-1, log.state.body(motion.body)].tolist())
         count = int(motion.legs[-1].end / dt) + 1
-        poses = [turned(base, yaw_deg(motion.legs, k * float(dt)), pivot) for k in range(count)]
+        poses = [yawed(base, yaw_deg(motion.legs, k * float(dt)), pivot) for k in range(count)]
         return cls(dt, np.arange(count), np.array(poses).reshape(count, 4, 4))
 
     def at(self, time: Fraction) -> F8:

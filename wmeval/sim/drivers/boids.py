@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from wmeval.conventions import quaternion_multiply
 from wmeval.errors import UserError
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index
-from wmeval.sim.drivers.turns import multiplied, turned
+from wmeval.sim.drivers.turns import turned
 from wmeval.sim.protocol import Driver, SubstepView
 
 F8 = NDArray[np.float64]
@@ -170,13 +171,15 @@ class Boids(Driver):
         since = (view.substep % self._every) * view.dt
         place, velocity = self._place + since * self._velocity, self._velocity
         speed = np.sqrt((velocity * velocity).sum(axis=1))
-        level = np.hypot(velocity[:, 0], velocity[:, 1])
-        yaw = np.arctan2(velocity[:, 1], velocity[:, 0])
-        climb = np.arctan2(velocity[:, 2], level)
-        sideways = (velocity[:, 0] * self._pull[:, 1] - velocity[:, 1] * self._pull[:, 0]) / speed
+        # Contiguous: numpy takes another path to arctan2, with other last bits, where the columns
+        # of a matrix seem to overlap the result, and so bits would depend on addresses.
+        vx, vy, vz = velocity.T.copy()
+        yaw = np.arctan2(vy, vx)
+        climb = np.arctan2(vz, np.hypot(vx, vy))
+        sideways = (vx * self._pull[:, 1] - vy * self._pull[:, 0]) / speed
         bank = np.clip(np.arctan(-sideways / GRAVITY), -MOST_BANK, MOST_BANK)
-        attitude = multiplied(
-            multiplied(_about(2, yaw), _about(1, -climb)),
+        attitude = quaternion_multiply(
+            quaternion_multiply(_about(2, yaw), _about(1, -climb)),
             _about(0, bank),
         )
         out = np.zeros((len(self._bodies), 13))
@@ -190,7 +193,7 @@ class Boids(Driver):
                 rows = slice(n * (k + 1), n * (k + 2))
                 shoulder = np.tile([x, side * y, z], (n, 1))
                 out[rows, 0:3] = place + turned(attitude, shoulder)
-                out[rows, 3:7] = multiplied(attitude, _about(0, turn))
+                out[rows, 3:7] = quaternion_multiply(attitude, _about(0, turn))
                 out[rows, 7:10] = velocity
                 out[rows, 10:13] = (side * rate)[:, None] * ahead
         view.set_states(self._bodies, out)

@@ -3,7 +3,7 @@
 The regimes are the paper's (Table 7 and Appendices "Prompt-Scene Consistency" and "Object
 Consistency"): a perturbation goes 45 degrees out and comes back in, a sweep is one turn, the 10 s
 turn of prompt consistency is one turn in place in first person and two orbits in third. The paces
-of the perturbations are ours. `REGIMES` is the table; `turned` is the closed form.
+of the perturbations are ours. `REGIMES` is the table; `yawed` is the closed form.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def yaw_deg(legs: Sequence[Leg], time: float) -> float:
     return legs[-1].to_deg
 
 
-def turned(pose: Sequence[float], deg: float, pivot: Vec | None) -> tuple[float, ...]:
+def yawed(pose: Sequence[float], deg: float, pivot: Vec | None) -> tuple[float, ...]:
     """A pose turned about the vertical through a point.
 
     Args:
@@ -147,7 +147,7 @@ def turned(pose: Sequence[float], deg: float, pivot: Vec | None) -> tuple[float,
 class CameraMotion(Driver):
     """Turns a camera by a regime, over whatever other drivers put: follow cameras keep following.
 
-    A pure function of time and of the others' pose of the camera: ``turned(pose, yaw_deg(legs, t),
+    A pure function of time and of the others' pose of the camera: ``yawed(pose, yaw_deg(legs, t),
     pivot)``. It stands after the drivers that move the camera.
     """
 
@@ -201,4 +201,4 @@ class CameraMotion(Driver):
         # Substeps are counted, so that the time has no history.
         deg = yaw_deg(self._legs, view.substep * view.dt)
         pose = view.camera(self._camera)
-        view.set_camera_pose(self._camera, turned(pose, deg, pivot))
+        view.set_camera_pose(self._camera, yawed(pose, deg, pivot))

@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 
 from wmeval.scene import Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index
-from wmeval.sim.drivers.turns import exponential, scattered
+from wmeval.sim.drivers.scatter import scattered
+from wmeval.sim.drivers.turns import exponential
 from wmeval.sim.protocol import Driver, SubstepView
 
 F8 = NDArray[np.float64]

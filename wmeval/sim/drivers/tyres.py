@@ -109,7 +109,7 @@ def grip(
     return tyre.friction_x * load * ax, tyre.friction_y * load * ay
 
 
-def turned(spin: float, torque: float, brake: float, inertia: float, dt: float) -> float:
+def spun(spin: float, torque: float, brake: float, inertia: float, dt: float) -> float:
     """Wheel speed [rad/s] after ``dt`` under a torque and a dry friction that may hold it still.
 
     Args:

@@ -22,7 +22,7 @@ from wmeval.sim.drivers.tyres import (
     engine_torque,
     grip,
     spring_force,
-    turned,
+    spun,
 )
 from wmeval.sim.protocol import Driver, SubstepView, Vec
 from wmeval.vectors import axes, product
@@ -203,7 +203,7 @@ class Vehicle(Driver):
             hit = self._hits[i]
             if hit is None:
                 self._tread[i], self._slips[i], self._loads[i] = (0.0, 0.0), (0.0, 0.0), 0.0
-                now = turned(spin, engine, braking, p.wheel_inertia, dt)
+                now = spun(spin, engine, braking, p.wheel_inertia, dt)
                 axis, rate = right, p.wheel_inertia * (now - spin) / dt
                 torque = [t + a * rate for t, a in zip(torque, axis, strict=True)]
             else:
@@ -242,7 +242,7 @@ class Vehicle(Driver):
                 self._slips[i] = (slip / fast, -across / fast) if fast > 1e-3 else (0.0, 0.0)
                 self._tread[i], self._loads[i] = (a, b), load
                 still = braking + p.rolling * load * p.radius
-                now = turned(spin, engine - drive * p.radius, still, p.wheel_inertia, dt)
+                now = spun(spin, engine - drive * p.radius, still, p.wheel_inertia, dt)
                 gx = load * nx + drive * fx + side * sx
                 gy = load * ny + drive * fy + side * sy
                 gz = load * nz + drive * fz + side * sz

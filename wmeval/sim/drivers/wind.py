@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from wmeval.conventions import quaternion_multiply
 from wmeval.scene import Card, Scene
 from wmeval.sim.drivers.names import body_index
-from wmeval.sim.drivers.turns import exponential, multiplied
+from wmeval.sim.drivers.turns import exponential
 from wmeval.sim.protocol import Driver, SubstepView
 
 F8 = NDArray[np.float64]
@@ -89,7 +90,7 @@ class Wind(Driver):
         quaternion, angular = exponential(lean, rate)
         out = self._numbers
         out[:, 0:3] = self._place + self._shift * (along[:, None] * d + across[:, None] * side)
-        out[:, 3:7] = multiplied(quaternion, self._rest)
+        out[:, 3:7] = quaternion_multiply(quaternion, self._rest)
         out[:, 7:10] = self._shift * (along_rate[:, None] * d + across_rate[:, None] * side)
         out[:, 10:13] = angular
         view.set_states(self._bodies, out)
