@@ -17,13 +17,13 @@ def random_actions(env, steps, *, scale=2.0, hold=0.25):
 
 
 def moves(env, log):
-    """Whether what the actions drive moves in a log; where they drive nothing, whether light or
-    camera turn."""
+    """Whether what the actions drive moves in a log; where they drive nothing, whether a body
+    moves, or light or camera turn."""
     if env.PLAYER is not None:
         player = env.scene.index(env.PLAYER)
         speed = np.linalg.norm(log.state.linear_velocity[:, player], axis=1)
         return bool(speed.max() > MOVES_MPS)
-    turning = (log.lights.sun_direction, log.cameras.T_world_camera)
+    turning = (log.lights.sun_direction, log.cameras.T_world_camera, log.state.position)
     return any(bool(np.ptp(array, axis=0).max() > 1e-3) for array in turning)
 
 

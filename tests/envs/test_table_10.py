@@ -49,7 +49,9 @@ TABLE_10 = {
     "SunRisesAndSets": Paper(0, 0, 9, "orbit", {"lighting"}),
     "WanderingGarden": Paper(4, 0, 50, "first", {"consistency"}),
 }  # fmt: skip
-ROWS = {short_name(row.id): row for row in ENVIRONMENTS.values()}
+ROWS = {
+    short_name(row.id): row for row in ENVIRONMENTS.values() if row.id.startswith("WMEval/")
+}
 
 
 def test_the_nine_scenes_are_there_and_no_other():
@@ -97,7 +99,10 @@ def test_scenes_of_table_9_turn_in_first_and_third_person(name):
 def test_the_matrix_of_scenes_and_dimensions_is_listed():
     _, columns, rows = listing("envs")
     assert columns[3 : 3 + len(DIMENSIONS)] == tuple(DIMENSIONS.values())
+    assert {line[0] for line in rows} == set(ENVIRONMENTS)
     for line in rows:
+        if short_name(line[0]) not in ROWS:
+            continue
         paper = TABLE_10[short_name(line[0])]
         counts = [f"{n}{k}" for n, k in ((paper.continuous, "C"), (paper.discrete, "D")) if n]
         assert line[1] == (" + ".join(counts) or "none")

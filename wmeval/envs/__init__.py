@@ -74,6 +74,26 @@ def _by(size: tuple[int, int]) -> str:
 
 _LEFT = "the player's centre lies below z = -2 m"
 
+
+def _rigid_task(name: str, actors: int, summary: str) -> EnvironmentRow:
+    """A RigidBench task: a clip of 49 frames of 30 substeps each (its section A.4)."""
+    return EnvironmentRow(
+        id=f"RigidBench/{name}-v0",
+        entry_point=f"wmeval.envs.rigidbench.tasks:{name}",
+        dimensions=("kinematics",),
+        dt=Fraction(1, 720),
+        control_period=Fraction(1, 24),
+        max_steps=48,
+        size=(640, 352),
+        channels=(),
+        observation=13 * actors,
+        termination="never",
+        summary=summary,
+        engines=("bullet", "blender"),
+        view="main",
+    )
+
+
 ENVIRONMENTS: dict[str, EnvironmentRow] = {
     row.id: row
     for row in (
@@ -216,6 +236,11 @@ ENVIRONMENTS: dict[str, EnvironmentRow] = {
             summary="a breakfast table on a terrace while the sun turns around it in 3.6 s",
             view="orbit",
         ),
+        _rigid_task("FreeFall", 1, "an everyday object drops on to a support in a room"),
+        _rigid_task("Bounce", 1, "a ball drops on to a springy support and bounces"),
+        _rigid_task("RampCollision", 4, "two objects roll down facing ramps and collide"),
+        _rigid_task("BallChain", 5, "an object rolls down a ramp into a row of three"),
+        _rigid_task("DropIntoCluster", 4, "an object drops on to a cluster of three"),
     )
 }
 
