@@ -56,7 +56,6 @@ from wmeval.sim.protocol import (
     Quat,
     RayHit,
     StateView,
-    SubstepView,
     Vec,
 )
 from wmeval.sim.stage import Stage
@@ -157,10 +156,6 @@ class BlenderEngine(Stage):
         self._now: list[list[float]] = np.concatenate(
             [self._poses[:, _XYZW], start[moving].reshape(-1, 6)], axis=1
         ).tolist()
-        self._before = [d.before for d in drivers if type(d).before is not Driver.before]
-        self._after: list[Callable[[SubstepView], None]] = [
-            d.after for d in drivers if type(d).after is not Driver.after
-        ]
         self._enter(drivers, self)
 
     def _running(self, python: str, timeout: float) -> BlenderWorker:
