@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +10,30 @@ import numpy as np
 
 from wmeval.conventions import Array, quaternion_to_matrix
 from wmeval.errors import UserError
-from wmeval.scene import IDENTITY, Body, Box, Capsule, Collision, Cylinder, Mesh, Meshes, Sphere
+from wmeval.scene import (
+    IDENTITY,
+    Body,
+    Box,
+    Capsule,
+    Collision,
+    Cylinder,
+    Mesh,
+    MeshData,
+    Meshes,
+    Sphere,
+)
 
 HULL_MARGIN = 1e-3
 CONCAVE_MARGIN = 1e-4
+
+_LEND = threading.Lock()
+_ROWS: list[list[float]] = []
+_NUMBERS: list[int] = []
+_VERTICES: list[list[float]] = []
+_INDICES: list[int] = []
+"""What meshes are handed to PyBullet in. It never lets go of a sequence that it is given, nor of
+the sequence's items, so that every mesh would stay in memory for ever: it gets the same objects
+each time, filled anew."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +66,10 @@ def make_shape(p: Any, client: int, body: Body, meshes: Meshes) -> BulletShape:
         w, x, y, z = part.quaternion_wxyz
         arguments["collisionFramePosition"] = part.position
         arguments["collisionFrameOrientation"] = (x, y, z, w)
-    index: int = p.createCollisionShape(physicsClientId=client, **arguments)
+    with _LEND:
+        if isinstance(part.shape, Mesh):
+            arguments |= _lent(meshes[part.shape.sha256], convex=part.shape.convex)
+        index: int = p.createCollisionShape(physicsClientId=client, **arguments)
     if index < 0:
         raise UserError(f"body {body.name!r}: PyBullet refused its {part.shape.kind} shape")
     margin = None
@@ -70,23 +94,29 @@ def _arguments(p: Any, body: Body, part: Collision, meshes: Meshes) -> dict[str,
     if isinstance(shape, Capsule):
         straight = shape.height - 2 * shape.radius
         return {"shapeType": p.GEOM_CAPSULE, "radius": shape.radius, "height": straight}
-    mesh = meshes.get(shape.sha256)
-    if mesh is None:
+    if shape.sha256 not in meshes:
         raise UserError(f"body {body.name!r}: mesh {shape.sha256[:12]}... is not among the meshes")
-    vertices = np.asarray(mesh.vertices, np.float64).tolist()
     if shape.convex:
-        return {"shapeType": p.GEOM_MESH, "vertices": vertices}
+        return {"shapeType": p.GEOM_MESH}
     if body.motion != "static":
         raise UserError(
             f"body {body.name!r} moves, but its mesh is concave: make it static, give the mesh "
             "convex=true, or build it from several shapes"
         )
-    return {
-        "shapeType": p.GEOM_MESH,
-        "vertices": vertices,
-        "indices": np.asarray(mesh.triangles, np.int64).ravel().tolist(),
-        "flags": p.GEOM_FORCE_CONCAVE_TRIMESH,
-    }
+    return {"shapeType": p.GEOM_MESH, "flags": p.GEOM_FORCE_CONCAVE_TRIMESH}
+
+
+def _lent(mesh: MeshData, *, convex: bool) -> dict[str, Any]:
+    """A mesh in the lists that PyBullet may keep; valid until the next call."""
+    _ROWS.extend([0.0, 0.0, 0.0] for _ in range(len(mesh.vertices) - len(_ROWS)))
+    for row, place in zip(_ROWS, mesh.vertices.astype(np.float64).tolist(), strict=False):
+        row[:] = place
+    _VERTICES[:] = _ROWS[: len(mesh.vertices)]
+    if convex:
+        return {"vertices": _VERTICES}
+    _NUMBERS.extend(range(len(_NUMBERS), len(mesh.vertices)))
+    _INDICES[:] = [_NUMBERS[k] for k in mesh.triangles.ravel().tolist()]
+    return {"vertices": _VERTICES, "indices": _INDICES}
 
 
 def _compound(p: Any, client: int, body: Body) -> int:
