@@ -47,13 +47,19 @@ EVENTS = (
 
 def log_of(position, velocity, events):
     n = len(position)
+    t = np.arange(n) / FPS
+    modal = {
+        "surface_normal": np.stack([np.sin(t), np.zeros(n), np.cos(t)], axis=1),
+        "slosh_amplitude": np.stack([0.01 * np.cos(6 * t), np.zeros(n)], axis=1),
+    }
     state = StateLog(
         tuple(ROLES), Fraction(1, 240), 10 * np.arange(n, dtype=np.int64), position,
         np.tile([1.0, 0, 0, 0], (n, 5, 1)), velocity, np.zeros_like(position),
-        np.ones((n, 5), bool), np.full((n, 5), 2, np.uint8),
+        np.ones((n, 5), bool), np.full((n, 5), 2, np.uint8), modal,
     )  # fmt: skip
     cameras = CameraLog(("static",), np.ones((n, 1)), np.tile(np.eye(4), (n, 1, 1, 1)))
-    lights = LightLog(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3, 3)))
+    down = np.stack([np.sin(t), np.zeros(n), -np.cos(t)], axis=1)
+    lights = LightLog(down, np.tile([3.0, 2.0, 1.0], (n, 1)), np.full((n, 3, 3), 0.5))
     return WorldLog(state, cameras, lights, events=events)
 
 
@@ -73,8 +79,9 @@ PAIRS = ((0, 6), (6, 12))
 FLOW = np.zeros((20, 30, 2), np.float32)
 FLOW[5:12, 5:15] = (6.0, 2.0)
 TRUTH = Truth(
-    SCENE, log_of(*states(), EVENTS), TIMES, PAIRS, (FLOW, FLOW), EVENTS, "direct_strike", "ball"
-)
+    SCENE, log_of(*states(), EVENTS), TIMES, PAIRS, (FLOW, FLOW), EVENTS, "direct_strike", "ball",
+    dimensions=("fluid", "lighting"),
+)  # fmt: skip
 
 
 def candidate(position=None, velocity=None, events=EVENTS, flows=(FLOW, FLOW)):
@@ -102,9 +109,11 @@ PERFECT = {
     "fde": 0, "dtw": 0, "dtw_sum": 0, "rmse": 0, "momentum_rmse": 0, "energy_rmse": 0,
     "exact_match": 100, "error_rate": 0, "robust_error": 0, "rel_epe_dyn": 0, "cos_sim_dyn": 1,
     "csr": 100, "amcl": 3, "mcl": 3, "rf": 0, "ws": 12, "dua": 100, "icra": 100, "stage_delay": 0,
+    "surface_normal_error": 0, "modal_amplitude_rmse": 0,
+    "sun_direction_error": 0, "sun_color_error": 0, "sky_color_error": 0,
 }  # fmt: skip
 SUBJECTS = {"kinematics": "ball", "mechanics": "ball", "controllability": "picture",
-            "causality": "chain"}  # fmt: skip
+            "causality": "chain", "fluid": "liquid", "lighting": "light"}  # fmt: skip
 
 
 def test_the_truth_against_itself_is_perfect_in_every_metric():
@@ -144,6 +153,21 @@ def doses():
         """One, two, three links missing, from the end."""
         return candidate(events=EVENTS[: len(EVENTS) - int(e)])
 
+    def recorded(name, change):
+        def make(e):
+            estimate = candidate()
+            return replace(
+                estimate, series={**estimate.series, name: change(estimate.series[name], e)}
+            )
+
+        return make
+
+    def leaning(d, e):
+        return d @ np.array([[1, 0, 0], [0, np.cos(e), np.sin(e)], [0, -np.sin(e), np.cos(e)]])
+
+    def brighter(c, e):
+        return c * (1 + e)
+
     paths = ("fde", "dtw", "dtw_sum", "rmse")
     momenta = ("momentum_rmse", "energy_rmse", "error_rate", "robust_error")
     return [
@@ -152,6 +176,16 @@ def doses():
         pytest.param(flowing, (0.1, 0.3, 0.6), ("rel_epe_dyn",), (), id="flow speed"),
         pytest.param(turned, (0.2, 0.5, 1.0), ("rel_epe_dyn", "-cos_sim_dyn"), (), id="flow turn"),
         pytest.param(late, (0.05, 0.2, 0.4), ("stage_delay",), (), id="delay"),
+        pytest.param(recorded("sun_direction", leaning), (0.1, 0.5, 2.0),
+                     ("sun_direction_error",), (), id="sun"),
+        pytest.param(recorded("sun_color", brighter), (0.1, 0.5, 2.0), ("sun_color_error",), (),
+                     id="sunlight"),
+        pytest.param(recorded("sky", brighter), (0.1, 0.5, 2.0), ("sky_color_error",), (),
+                     id="sky light"),
+        pytest.param(recorded("surface_normal", leaning), (0.1, 0.5, 2.0),
+                     ("surface_normal_error",), (), id="surface"),
+        pytest.param(recorded("slosh_amplitude", brighter), (0.1, 0.5, 2.0),
+                     ("modal_amplitude_rmse",), (), id="waves"),
         pytest.param(broken, (2, 3, 4), ("rf", "-amcl", "-ws", "-icra"),
                      ("csr", "mcl", "dua", "stage_delay"), id="broken chain"),
     ]  # fmt: skip
@@ -198,11 +232,34 @@ def test_pixels_are_asked_for_the_driven_body_alone_and_velocity_is_differenced(
         events=None, missing={"events": "not from pixels"},
     )  # fmt: skip
     found = numbers(estimate)
-    assert {s for _, s in found} == {"ball", "picture", "chain"}
+    assert {s for _, s in found} == {"ball", "picture", "chain", "light", "liquid"}
     # The line's slope is the speed of its middle: exact inside; one-sided at the ends, where it
     # lags by up to a = 2 m/s^2 times half of the half window of 0.2 s.
     assert 0 < found["momentum_rmse", "ball"].value < 2.0 * 2.0 * 0.1
     assert found["csr", "chain"].reason == "not from pixels"
+
+
+def test_a_body_without_mass_carries_no_momentum_that_could_be_right():
+    bodies = tuple(
+        b.model_copy(update={"mass": 0.0, "motion": "kinematic"}) if b.name == "ball" else b
+        for b in SCENE.bodies
+    )
+    truth = replace(TRUTH, scene=SCENE.model_copy(update={"bodies": bodies}))
+    found = {(x.metric, x.subject): x for x in measure(truth, candidate())[0]}
+    assert found["fde", "ball"].value == 0
+    for name in ("momentum_rmse", "energy_rmse", "exact_match", "error_rate", "robust_error"):
+        x = found[name, "ball"]
+        assert (x.status, x.value, x.reason) == ("not_measured", None, "the body has no mass")
+    assert found["momentum_rmse", "all bodies"].n == len(ROLES) - 1
+
+
+def test_light_and_liquid_are_compared_only_where_they_are_asked_about_and_recorded():
+    plain, _ = measure(replace(TRUTH, dimensions=()), candidate())
+    assert not {x.metric for x in plain} & {"sun_direction_error", "surface_normal_error"}
+    dry = replace(candidate(), series={})
+    assert numbers(dry)["surface_normal_error", "liquid"].reason == "not recorded"
+    seen = replace(dry, source="classical")
+    assert numbers(seen)["sky_color_error", "light"].reason == "only a record knows it"
 
 
 def test_windowing_is_a_named_option():
@@ -244,6 +301,8 @@ def test_what_needs_weights_is_named():
         ("clpips", "not_run", "weights LPIPS-Alex")
     ]
     assert unrun(("kinematics",)) == ()
+    assert len(unrun(("lighting",))) == 6  # SRR, SDR, MOSD, SDJ, SAS, SSD
+    assert len(unrun(("fluid",))) == 5
     assert Measurement(metric="fde", subject="b", source="oracle").key == ("fde", "b", "oracle")
 
 

@@ -122,6 +122,36 @@ def test_a_frozen_picture_fails_the_chain_and_moves_nothing(frozen):
     assert frozen.row("csr", "chain", "oracle").p_reference == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("env_id", "plan", "subject", "metrics", "learned", "massless"),
+    [
+        ("SunRisesAndSets", "sunset", "light",
+         ("sun_direction_error", "sun_color_error", "sky_color_error"), 6, ()),
+        ("LiquidContainer", "step_hold", "liquid",
+         ("surface_normal_error", "modal_amplitude_rmse"), 5, ("momentum_rmse", "energy_rmse")),
+    ],
+)  # fmt: skip
+def test_light_and_liquid_tell_twin_from_frozen(
+    env_id, plan, subject, metrics, learned, massless, tmp_path
+):
+    def results(candidate):
+        config = PairConfig(
+            candidate=candidate, env_id=env_id, plan=plan, width=96, height=64, scene_seeds=(0,),
+            env_kwargs={"max_steps": 150},
+        )  # fmt: skip
+        return run_pair(config, tmp_path / candidate.partition(":")[0])
+
+    twin, frozen = results("twin:fps=4"), results("frozen:fps=4")
+    for metric in metrics:
+        assert value(twin, metric, subject) == 0
+        assert value(frozen, metric, subject) > (0.001 if metric.startswith("modal") else 1)
+        assert frozen.row(metric, subject, "oracle") in main_rows(frozen)
+    assert len([r for r in frozen.rows if r.status == "not_run"]) == learned
+    for metric in massless:
+        row = frozen.row(metric, "bottle", "oracle")
+        assert (row.status, row.reason) == ("not_measured", "the body has no mass")
+
+
 def test_a_coarser_clock_reduces_only_where_actions_change_within_a_block():
     actions = np.repeat([[1.0], [0.0]], [180, 300], axis=0)
     period = Fraction(1, 60)
@@ -430,7 +460,8 @@ def test_the_page_is_well_formed_self_contained_and_complete(folder, wrong):
     served = environment_row(wrong.config["env_id"]).dimensions
     learned = {n for n, row in NEEDS_WEIGHTS.items() if row.dimension in served}
     assert {"clpips", "rel_epe_raft"} <= learned
-    assert set(page.metrics) == {*METRICS, *learned}
+    asked = {n for n, row in METRICS.items() if row.dimension not in ("fluid", "lighting")}
+    assert set(page.metrics) == {*asked, *learned}
     assert len(page.images) == 2 * 6 + 2
     assert all(src.startswith("data:image/") for src in page.images)
     assert "http://" not in text

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wmeval.eval.metrics import causality, flow, mechanics, trajectory
 from wmeval.eval.metrics.table import METRICS, NEEDS_WEIGHTS
-from wmeval.eval.perception import Estimate
+from wmeval.eval.perception import Estimate, series_of
 from wmeval.eval.results import Measurement, MeasureSource
 from wmeval.records import Events, WorldLog
 from wmeval.scene import Scene
@@ -44,6 +44,8 @@ class Truth:
         shape: its trajectory shape ("none" where there is no chain).
         player: name of the driven body; None where nothing is driven.
         tracked: bodies that pixels are asked for beside it.
+        dimensions: evaluation dimensions that the scene serves: light and liquid are compared
+            where they are what is asked about.
     """
 
     scene: Scene
@@ -55,6 +57,7 @@ class Truth:
     shape: str
     player: str | None
     tracked: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> F8:
@@ -129,6 +132,9 @@ def measure(
     out += _flows(truth, estimate)
     if truth.shape in causality.SHAPE_CHAINS:
         out += _chain(truth, estimate, tolerance)
+    for dimension in _RECORDED:
+        if dimension in truth.dimensions:
+            out += _recorded(truth, estimate, dimension)
     return tuple(out), tuple(quantities)
 
 
@@ -279,6 +285,26 @@ _FLOWS = ("rel_epe_dyn", "cos_sim_dyn")
 _CHAIN = ("csr", "amcl", "mcl", "rf", "ws", "dua", "icra", "stage_delay")
 
 
+_RECORDED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "lighting": (
+        "light",
+        {
+            "sun_direction_error": "sun_direction",
+            "sun_color_error": "sun_color",
+            "sky_color_error": "sky",
+        },
+    ),
+    "fluid": (
+        "liquid",
+        {
+            "surface_normal_error": "surface_normal",
+            "modal_amplitude_rmse": "slosh_amplitude",
+        },
+    ),
+}
+"""Dimension -> its subject, and metrics of records with the series that they compare."""
+
+
 def _unmeasurable(truth: Truth, estimate: Estimate, bodies: Sequence[str]) -> tuple[str, float]:
     """Why the paths of bodies cannot be scored (empty: they can), and their coverage."""
     if "positions" in estimate.missing:
@@ -348,8 +374,12 @@ def _mechanics(
     truth: Truth, estimate: Estimate, subject: str, bodies: Sequence[str]
 ) -> tuple[list[Measurement], list[mechanics.Quantity]]:
     reason, coverage = _unmeasurable(truth, estimate, bodies)
+    if not reason and not any(truth.mass(b) > 0 for b in bodies):
+        reason = "the body has no mass" if len(bodies) == 1 else "the bodies have no mass"
     if reason:
         return _absent(_MECHANICS, subject, estimate.source, reason, coverage), []
+    # What a hand or a gait moves has no mass to carry a momentum with.
+    bodies = [b for b in bodies if truth.mass(b) > 0]
     quantities: list[mechanics.Quantity] = []
     momentum_errors: list[float] = []
     energy_errors: list[float] = []
@@ -462,3 +492,22 @@ def _chain(truth: Truth, estimate: Estimate, tolerance: float | None) -> list[Me
         )
         for name, value in values.items()
     ]  # fmt: skip
+
+
+def _recorded(truth: Truth, estimate: Estimate, dimension: str) -> list[Measurement]:
+    subject, metrics = _RECORDED[dimension]
+    own, out = series_of(truth.log), []
+    for name, series in metrics.items():
+        if series not in estimate.series or series not in own:
+            reason = "only a record knows it" if estimate.source != "oracle" else "not recorded"
+            out += _absent((name,), subject, estimate.source, reason)
+            continue
+        here, there = estimate.series[series], own[series]
+        known = np.isfinite(here).all(axis=1) & np.isfinite(there).all(axis=1)
+        out.append(
+            _number(
+                name, subject, estimate.source, METRICS[name].function(here, there),
+                n=int(known.sum()), coverage=float(known.mean()),
+            )
+        )  # fmt: skip
+    return out

@@ -65,6 +65,7 @@ class Estimate:
         confidence: body -> (T,) in [0, 1].
         flows: flow (H, W, 2) [px] of frame pairs that were asked for, NaN where not measured.
         events: what happened, in the candidate's own time; None when the source cannot tell.
+        series: what else was recorded, as `SERIES` names it -> (T, n); records only.
         missing: quantity ("positions", "flows", "events") -> why it is absent.
         weights_sha256: of learned weights; empty for other sources.
         settings: of the source.
@@ -78,6 +79,7 @@ class Estimate:
     confidence: Mapping[str, F8] = field(default_factory=dict)
     flows: tuple[NDArray[np.float32], ...] | None = None
     events: Events | None = None
+    series: Mapping[str, F8] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     weights_sha256: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -88,6 +90,21 @@ class Estimate:
         if track is None or not len(track):
             return 0.0
         return float(np.isfinite(track).all(axis=1).mean())
+
+
+SERIES = ("sun_direction", "sun_color", "sky", "surface_normal", "slosh_amplitude")
+"""What a record may hold beside bodies: light, and the modal state of a liquid."""
+
+
+def series_of(log: WorldLog) -> dict[str, F8]:
+    """The `SERIES` that a record holds, each (T, n)."""
+    known = {
+        "sun_direction": log.lights.sun_direction,
+        "sun_color": log.lights.sun_color,
+        "sky": log.lights.sky.reshape(len(log), -1),
+        **log.state.modal,
+    }
+    return {name: known[name] for name in SERIES if name in known}
 
 
 # --- oracle -------------------------------------------------------------------------------------
@@ -127,6 +144,7 @@ def oracle(
         },
         flows=None if flows is None else tuple(flows),
         events=log.events,
+        series=series_of(log),
         missing={} if flows is not None else {"flows": "no exact flow was rendered"},
     )
 
@@ -378,6 +396,7 @@ def resample(estimate: Estimate, times: Sequence[Fraction]) -> Estimate:
         velocities={n: linear(t) for n, t in estimate.velocities.items()},
         pixels={n: linear(t) for n, t in estimate.pixels.items()},
         confidence={n: linear(t[:, None])[:, 0] for n, t in estimate.confidence.items()},
+        series={n: linear(t) for n, t in estimate.series.items()},
     )
 
 

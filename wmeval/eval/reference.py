@@ -126,7 +126,7 @@ class Reference:
         truth = m.Truth(
             rollout.scene, log, times, pairs, exact_flows(env, log, case.view, size, pairs),
             rollout.log.events, shape, env.PLAYER,
-            floor_balls(rollout.scene, roles=env.tracked_roles),
+            floor_balls(rollout.scene, roles=env.tracked_roles), tuple(env.row.dimensions),
         )  # fmt: skip
         tracks = truth
         if job.grid == "reference":
@@ -134,7 +134,7 @@ class Reference:
             rows = [rollout.log.state.row_of_substep(k * env.clock.substeps) for k in steps]
             tracks = m.Truth(
                 rollout.scene, rollout.log.rows(rows), tuple(k * period for k in steps), pairs,
-                truth.flows, truth.events, shape, env.PLAYER, truth.tracked,
+                truth.flows, truth.events, shape, env.PLAYER, truth.tracked, truth.dimensions,
             )  # fmt: skip
         masks = first_masks(env, log, case.view, size)
         camera = still_camera(env, log, case.view, size)
@@ -343,6 +343,7 @@ def _held(estimate: Estimate) -> Estimate:
         estimate,
         positions=first(estimate.positions),
         velocities={name: np.zeros_like(v) for name, v in estimate.velocities.items()},
+        series=first(estimate.series),
         flows=tuple(np.zeros_like(f) for f in estimate.flows or ()),
         events=(),
     )

@@ -63,7 +63,7 @@ def terminal_table(results: PairResults, *, every: bool = False) -> Table:
 
     Args:
         results: of one comparison.
-        every: all bodies; by default the driven one, the picture and the chain.
+        every: all bodies; by default the driven one, the picture, the chain, light and liquid.
     """
     from rich.table import Table
 

@@ -64,7 +64,7 @@ class Measurement(Card):
 
     Attributes:
         metric: row of `wmeval.eval.metrics.table.METRICS`.
-        subject: whose it is: a body, a group of bodies, "picture" or "chain".
+        subject: whose it is: a body, a group of bodies, "picture", "chain", "light" or "liquid".
         source: how the candidate's quantities were recovered; the reference's are always exact.
         status: measured, or why not.
         value: None unless measured.

@@ -61,9 +61,9 @@ def lines(rows: Sequence[Row]) -> tuple[Line, ...]:
 
 
 def main_rows(results: PairResults) -> tuple[Row, ...]:
-    """The rows of the driven body, the picture and the chain: those a reader looks at first."""
-    first = player_of(results)
-    return tuple(r for r in results.rows if r.subject in (first, "picture", "chain"))
+    """Rows of the driven body, picture, chain, light and liquid: those a reader looks at first."""
+    first = (player_of(results), *_SUBJECTS)
+    return tuple(r for r in results.rows if r.subject in first)
 
 
 def player_of(results: PairResults) -> str:
@@ -72,7 +72,11 @@ def player_of(results: PairResults) -> str:
     return paths[0] if paths else ""
 
 
-_HEADLINES = ("fde", "rmse", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "csr", "icra")
+_SUBJECTS = ("picture", "chain", "light", "liquid")
+_HEADLINES = (
+    "fde", "rmse", "robust_error", "rel_epe_dyn", "cos_sim_dyn", "csr", "icra",
+    "surface_normal_error", "modal_amplitude_rmse", "sun_direction_error", "sun_color_error",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def _sentence(row: Row, video: Row | None) -> tuple[str, str, str]:
     def shown(value: float | None) -> str:
         return number(value, unit=card.unit)
 
-    who = {"picture": "It", "chain": "It"}.get(row.subject, f"Its {spoken(row.subject)}")
+    who = "It" if row.subject in _SUBJECTS else f"Its {spoken(row.subject)}"
     text = f"{who} {card.says.format(value=shown(row.value))}."
     notes = []
     own = "the reference's own video"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from wmeval.eval.metrics import causality, flow, mechanics, trajectory
+from wmeval.eval.metrics import causality, flow, fluid, lighting, mechanics, trajectory
 
 Direction = Literal["lower", "higher", "none"]
 Aggregate = Literal["mean", "max", "proportion"]
@@ -193,6 +193,45 @@ METRICS: dict[str, Metric] = {
             "reaches its stages {value} early or late",
             causality.walk,
         ),
+        Metric(
+            "surface_normal_error", "Surface orientation error", "fluid", "deg", 0, 180, "lower",
+            "sqrt(mean_t angle(n^_t, n_t)^2), n the normal of the surface's least-squares plane",
+            "ours, of the recorded modal state",
+            "no frame has a recorded surface in both",
+            "holds its surface {value} askew (RMS)",
+            fluid.surface_angle,
+        ),
+        Metric(
+            "modal_amplitude_rmse", "Wave amplitude RMSE", "fluid", "m", 0, _INF, "lower",
+            "sqrt(mean_t |a^_t - a_t|^2), a the modes' rises at the wall along world x and y",
+            "ours, of the recorded modal state",
+            "no frame has recorded waves in both",
+            "has its waves {value} off at the wall (RMS)",
+            fluid.amplitude_rmse,
+        ),
+        Metric(
+            "sun_direction_error", "Sun direction error", "lighting", "deg", 0, 180, "lower",
+            "sqrt(mean_t angle(d^_t, d_t)^2), d the direction of sunlight",
+            "ours, of the recorded light", "no frame has a recorded sun in both",
+            "has its sun {value} away from where it stands (RMS)",
+            lighting.direction_rmse,
+        ),
+        Metric(
+            "sun_color_error", "Sunlight error", "lighting", "%", 0, _INF, "lower",
+            "|c^ - c| / |c|, norms over all frames and channels of linear RGB times strength",
+            "ours, of the recorded light",
+            "no frame has recorded sunlight in both, or the reference's sun never shines",
+            "has its sunlight wrong by {value}",
+            lighting.relative_light_error,
+        ),
+        Metric(
+            "sky_color_error", "Sky light error", "lighting", "%", 0, _INF, "lower",
+            "|s^ - s| / |s|, norms over all frames, zenith, horizon, ground and channels",
+            "ours, of the recorded light",
+            "no frame has a recorded sky in both, or the reference's sky is black",
+            "has its sky wrong by {value}",
+            lighting.relative_light_error,
+        ),
     )
 }  # fmt: skip
 
@@ -213,6 +252,8 @@ class Weighted:
     direction: Direction
     weights: str
 
+
+_SHADOWS = "GroundingDINO and SAM 2"
 
 NEEDS_WEIGHTS: dict[str, Weighted] = {
     "clpips": Weighted("clpips", "Causal LPIPS", "causal_lpips", "1", "lower", "LPIPS-Alex"),
@@ -235,9 +276,35 @@ NEEDS_WEIGHTS: dict[str, Weighted] = {
     "liquid_flow": Weighted(
         "liquid_flow", "Liquid velocity cosine", "fluid", "1", "higher", "SAM 2 and RAFT",
     ),
+    "liquid_jitter": Weighted(
+        "liquid_jitter", "Volume jitter difference", "fluid", "1", "lower", "SAM 2",
+    ),
+    "liquid_drift": Weighted(
+        "liquid_drift", "Volume drift difference", "fluid", "1/s", "lower", "SAM 2",
+    ),
+    "liquid_tilt": Weighted(
+        "liquid_tilt", "Surface tilt difference", "fluid", "deg", "lower", "SAM 2",
+    ),
+    "liquid_spectrum": Weighted(
+        "liquid_spectrum", "Slosh spectrum L1", "fluid", "1", "lower", "SAM 2",
+    ),
+    "scene_retention": Weighted(
+        "scene_retention", "Scene retention", "lighting", "%", "higher", _SHADOWS,
+    ),
+    "shadow_detection": Weighted(
+        "shadow_detection", "Shadow detection", "lighting", "%", "higher", _SHADOWS,
+    ),
     "sun_disagreement": Weighted(
-        "sun_disagreement", "Multi-object sun disagreement", "lighting", "deg", "lower",
-        "GroundingDINO and SAM 2",
+        "sun_disagreement", "Multi-object sun disagreement", "lighting", "deg", "lower", _SHADOWS,
+    ),
+    "shadow_jitter": Weighted(
+        "shadow_jitter", "Shadow direction jitter", "lighting", "deg", "lower", _SHADOWS,
+    ),
+    "shadow_area": Weighted(
+        "shadow_area", "Shadow area stability", "lighting", "%", "lower", _SHADOWS,
+    ),
+    "shadow_shape": Weighted(
+        "shadow_shape", "Shadow shape drift", "lighting", "1", "lower", _SHADOWS,
     ),
     "prompt_score": Weighted(
         "prompt_score", "Prompt-scene consistency", "prompt_consistency", "1", "higher",
