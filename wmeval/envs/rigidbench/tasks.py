@@ -46,9 +46,10 @@ class FreeFall(RigidBenchTask):
 
     ## Arguments
 
-    `physics`: `bullet` (default: restitution as the coefficients say) or `bullet-faithful` (the
-    solver's own defaults, as in the published clips); `assets`: a folder of your own cards. See
-    `WorldEnv` for the rest. dt 1/720 s, control period 1/24 s.
+    `physics`: `bullet` (default: restitution as the coefficients say), `bullet-faithful` (the
+    solver's own defaults, as in the published clips) or `blender` (Blender's own rigid bodies,
+    which need bpy and tell no contacts); `assets`: a folder of your own cards. See `WorldEnv` for
+    the rest. dt 1/720 s, control period 1/24 s.
 
     ## Reset options
 
@@ -113,9 +114,10 @@ class Bounce(RigidBenchTask):
 
     ## Arguments
 
-    `physics`: `bullet` (default: restitution as the coefficients say) or `bullet-faithful` (the
-    solver's own defaults, as in the published clips); `assets`: a folder of your own cards. See
-    `WorldEnv` for the rest. dt 1/720 s, control period 1/24 s.
+    `physics`: `bullet` (default: restitution as the coefficients say), `bullet-faithful` (the
+    solver's own defaults, as in the published clips) or `blender` (Blender's own rigid bodies,
+    which need bpy and tell no contacts); `assets`: a folder of your own cards. See `WorldEnv` for
+    the rest. dt 1/720 s, control period 1/24 s.
 
     ## Reset options
 
@@ -193,9 +195,10 @@ class RampCollision(RigidBenchTask):
 
     ## Arguments
 
-    `physics`: `bullet` (default: restitution as the coefficients say) or `bullet-faithful` (the
-    solver's own defaults, as in the published clips); `assets`: a folder of your own cards. See
-    `WorldEnv` for the rest. dt 1/720 s, control period 1/24 s.
+    `physics`: `bullet` (default: restitution as the coefficients say), `bullet-faithful` (the
+    solver's own defaults, as in the published clips) or `blender` (Blender's own rigid bodies,
+    which need bpy and tell no contacts); `assets`: a folder of your own cards. See `WorldEnv` for
+    the rest. dt 1/720 s, control period 1/24 s.
 
     ## Reset options
 
@@ -277,9 +280,10 @@ class BallChain(RigidBenchTask):
 
     ## Arguments
 
-    `physics`: `bullet` (default: restitution as the coefficients say) or `bullet-faithful` (the
-    solver's own defaults, as in the published clips); `assets`: a folder of your own cards. See
-    `WorldEnv` for the rest. dt 1/720 s, control period 1/24 s.
+    `physics`: `bullet` (default: restitution as the coefficients say), `bullet-faithful` (the
+    solver's own defaults, as in the published clips) or `blender` (Blender's own rigid bodies,
+    which need bpy and tell no contacts); `assets`: a folder of your own cards. See `WorldEnv` for
+    the rest. dt 1/720 s, control period 1/24 s.
 
     ## Reset options
 
@@ -357,9 +361,10 @@ class DropIntoCluster(RigidBenchTask):
 
     ## Arguments
 
-    `physics`: `bullet` (default: restitution as the coefficients say) or `bullet-faithful` (the
-    solver's own defaults, as in the published clips); `assets`: a folder of your own cards. See
-    `WorldEnv` for the rest. dt 1/720 s, control period 1/24 s.
+    `physics`: `bullet` (default: restitution as the coefficients say), `bullet-faithful` (the
+    solver's own defaults, as in the published clips) or `blender` (Blender's own rigid bodies,
+    which need bpy and tell no contacts); `assets`: a folder of your own cards. See `WorldEnv` for
+    the rest. dt 1/720 s, control period 1/24 s.
 
     ## Reset options
 

@@ -684,9 +684,11 @@ class BulletEngine(Stage):
 
     def __del__(self) -> None:
         # A world that was dropped without close() must not keep one of PyBullet's 1024 clients; at
-        # the interpreter's end the module may be gone already.
-        with contextlib.suppress(Exception):
+        # the interpreter's end the modules may be gone already, contextlib too.
+        try:  # noqa: SIM105
             self.close()
+        except Exception:
+            pass
 
 
 _Hook = Callable[[BulletEngine], None]
