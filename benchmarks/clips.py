@@ -1,6 +1,6 @@
-"""One clip of a set on disk: 49 frames of 1280x704 by a still camera, with depth, ids and colour.
+"""One clip of RigidBench on disk: 49 frames of 1280x704 with colour, depth and ids.
 
-BeamDomino's canonical plan at 24 frames/s from the static view, every substep's state and contacts.
+A room, two objects rolling down ramps, every substep's state and contacts.
 """
 
 from __future__ import annotations
@@ -15,44 +15,36 @@ import numpy as np
 from benchmarks.storage import folder_bytes, seconds
 
 WIDTH, HEIGHT, FRAMES = 1280, 704, 49
-ENV_ID = "WMEval/BeamDomino-v0"
+ENV_ID, SETTING = "RigidBench/RampCollision-v0", "modern_loft"
 
 
 def clip() -> Any:
     """The clip, its pictures in memory."""
     from wmeval.datasets.clip import ClipActor, ClipFacts, with_facts
     from wmeval.envs import make_environment
-    from wmeval.envs.plans import load_plan
+    from wmeval.envs.policies import make_policy
     from wmeval.envs.record import record
 
-    env = make_environment(ENV_ID, width=WIDTH, height=HEIGHT)
+    env: Any = make_environment(ENV_ID, width=WIDTH, height=HEIGHT)
     try:
         rollout = record(
             env,
-            plan=load_plan(ENV_ID, "canonical"),
-            seed=0,
+            policy=make_policy("random"),
+            seed=4,
+            options={"setting": SETTING},
             layers=("rgb", "depth", "ids"),
-            view="static",
-            frame_times=[f"{j}/24" for j in range(FRAMES)],
+            fps=24,
+            max_steps=FRAMES - 1,
         )
+        sample = env.sample
     finally:
         env.close()
-    actors = [b for b in rollout.scene.bodies if b.role == "domino"][:3]
-    return with_facts(
-        rollout,
-        ClipFacts(
-            sample_id="00000",
-            task_type="topple",
-            scene_id="court",
-            surface_name="floor",
-            seed=0,
-            split="train",
-            actors=tuple(
-                ClipActor(name=b.name, role="active", instance=b.instance) for b in actors
-            ),
-            prompt="A row of dominoes topples.",
-        ),
+    facts = ClipFacts(
+        **sample.row.model_dump(),
+        actors=tuple(ClipActor(**vars(actor)) for actor in sample.actors),
+        prompt=sample.prompt,
     )
+    return with_facts(rollout, facts)
 
 
 def measure() -> dict[str, Any]:

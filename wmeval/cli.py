@@ -7,6 +7,7 @@ mend it), 130 stopped from the keyboard.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Reference worlds, matched rollouts and fidelity metrics for world models and engines.",
 )
-generate_app = typer.Typer(no_args_is_help=True, help="Make many: sets of rollouts.")
+generate_app = typer.Typer(no_args_is_help=True, help="Make many: sets of rollouts, of clips.")
 suite_app = typer.Typer(no_args_is_help=True, help="Frozen sets of cases under one content hash.")
 cases_app = typer.Typer(no_args_is_help=True, help="Hand cases to a cluster and take clips back.")
 app.add_typer(generate_app, name="generate")
@@ -269,11 +270,14 @@ def rerun(
 @app.command()
 def validate(
     path: Annotated[str, typer.Argument(help="A file, folder or URL that wmeval wrote.")],
+    workers: Annotated[
+        int, typer.Option(min=0, max=1024, help="Processes for the samples of a set; 0: this one.")
+    ] = 0,
 ) -> None:
     """Re-check every checksum, table and video of a file, folder or store."""
     from wmeval.datasets.validate import validate as check
 
-    problems = check(path)
+    problems = check(path, workers=workers)
     for problem in problems:
         _print(one_line(problem))
     if problems:
@@ -339,12 +343,90 @@ def generate_rollouts(
             env_kwargs=parse_settings(settings, _SIZED),
             progress=lambda count, total, _: bar.at(count, total),
         )
+    _report_set(done, "episode")
+
+
+@generate_app.command("rigidbench")
+def generate_rigidbench(
+    out: Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")],
+    manifest: Annotated[
+        str, typer.Option("--manifest", help="eval, train, or a file in the published form.")
+    ] = "eval",
+    quality: Annotated[str, typer.Option(help="draft, preview or paper.")] = "draft",
+    renderer: Annotated[str, typer.Option(help="raster or cycles.")] = "raster",
+    physics: Annotated[str, typer.Option(help="bullet, bullet-faithful or blender.")] = "bullet",
+    format: Annotated[
+        str, typer.Option("--format", help="store, or bundle: the published files of each clip.")
+    ] = "store",
+    workers: Annotated[
+        int | None, typer.Option(min=0, max=1024, help="Processes; default: one per core.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+    tasks: Annotated[str, typer.Option(help="Only these tasks, comma-separated.")] = "",
+    shard: Annotated[str | None, typer.Option(help="i/n: only every n-th row.")] = None,
+    assets: Annotated[
+        Path | None, typer.Option(help="Folder of your own cards, which replace ours.")
+    ] = None,
+    hold_back: Annotated[
+        list[Path] | None,
+        typer.Option("--hold-back", help="Manifest whose seeds stay out of training; repeatable."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Of our own manifests.")
+    ] = 0,
+    width: Annotated[int | None, typer.Option(min=16, max=8192, help="Of the pictures.")] = None,
+    height: Annotated[int | None, typer.Option(min=16, max=8192, help="Of the pictures.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help="Seconds after which a clip is given up.")
+    ] = None,
+    overwrite: Overwrite = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost; make nothing.")
+    ] = False,
+) -> None:
+    """Make a set of clips of five rigid tasks, in parallel; run it again to go on."""
+    from wmeval.generators import rigidbench
+
+    asked: dict[str, Any] = {
+        "quality": quality,
+        "limit": limit,
+        "tasks": [name for name in tasks.split(",") if name],
+        "assets": assets,
+        "hold_back": hold_back or (),
+        "seed": seed,
+        "width": width,
+        "height": height,
+    }
+    if dry_run:
+        from wmeval.generators.estimate import estimate
+
+        title, columns, rows = estimate(manifest, shard=shard, **asked)
+        _print(_table(*columns, rows=rows, title=title))
+        return
+    with _Bar("clips", rate=True) as bar:
+        done = rigidbench.generate_rigidbench(
+            manifest,
+            out,
+            renderer=renderer,
+            physics=physics,
+            format=format,
+            workers=workers,
+            shard=shard,
+            timeout=timeout,
+            overwrite=overwrite,
+            progress=bar.outcome,
+            **asked,
+        )
+    _report_set(done, "clip", f", {bar.rate}" if bar.rate else "")
+
+
+def _report_set(done: Any, what: str, more: str = "") -> None:
     _print(
-        f"{done.url}: {len(done.made)} made, {len(done.reused)} there already, "
+        f"{done.url}: {len(done.made)} made{more}, {len(done.reused)} there already, "
         f"{len(done.failed)} failed" + ("" if done.complete else "; not complete yet")
     )
-    for episode, error in done.failed.items():
-        typer.echo(one_line(f"episode {episode}: {error}"), err=True)
+    for number, error in done.failed.items():
+        typer.echo(one_line(f"{what} {number}: {error}"), err=True)
     if done.failed:
         raise typer.Exit(1)
 
@@ -581,25 +663,45 @@ def cases_check(
 
 
 class _Bar:
-    """A progress bar on a terminal, nothing in a pipe."""
+    """A progress bar on a terminal, nothing in a pipe.
 
-    def __init__(self, what: str) -> None:
+    Args:
+        what: what is counted.
+        rate: also show how many an hour, and how many failed.
+    """
+
+    def __init__(self, what: str, *, rate: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+        self.rate = ""
+        """Such as "240 clips/hour"; "" until one is made."""
+        self._what, self._began, self._ended, self._failed = what, time.monotonic(), 0, 0
         self._progress = Progress(
             "{task.description}",
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
+            *(("{task.fields[speed]}",) if rate else ()),
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._progress.add_task(what, total=None)
+        self._task = self._progress.add_task(what, total=None, speed="")
 
     def at(self, count: int, total: int) -> None:
         """Show that ``count`` of ``total`` are done."""
         self._progress.update(self._task, completed=count, total=total)
+
+    def outcome(self, count: int, total: int, ended: Any) -> None:
+        """As `at`, after one has ended (None: at the start)."""
+        if ended is not None:
+            self._ended += 1
+            self._failed += not ended.ok
+            hours = max(time.monotonic() - self._began, 1e-9) / 3600
+            self.rate = f"{(self._ended - self._failed) / hours:.0f} {self._what}/hour"
+            failed = f", {self._failed} failed" if self._failed else ""
+            self._progress.update(self._task, speed=self.rate + failed)
+        self.at(count, total)
 
     def __enter__(self) -> _Bar:
         self._progress.start()

@@ -133,7 +133,9 @@ def test_damage_is_found_and_mended_by_writing_again(tmp_path, clips):
     mesh = next((tmp_path / "set" / "meshes").iterdir())
     whole = mesh.read_bytes()
     mesh.write_bytes(whole[:-40])
-    assert any(f"{mesh.name}: damaged" in p for p in validate(tmp_path / "set"))
+    problems = validate(tmp_path / "set")
+    assert any(f"{mesh.name}: damaged" in p for p in problems)
+    assert validate(tmp_path / "set", workers=2) == problems
     assert not sets.is_whole(place, 0, CLIPS)
     with pytest.raises(UserError, match="damaged"):
         dict(wmeval.open(tmp_path / "set")[0].rollout.meshes)

@@ -152,7 +152,9 @@ def metadata_of(clip: ClipRecord, *, exr: bool = False) -> dict[str, Any]:
         "fps": float(clip.fps),
         "num_frames": len(clip),
         "prompt": facts.prompt,
+        "full_prompt": facts.full_prompt,
         "negative_prompt": facts.negative_prompt,
+        "physics": facts.physics,
         "rollout_sha256": clip.rollout.sha256(),
         "made_by": made_by,
         "conventions": {

@@ -43,7 +43,7 @@ class ClipActor(Card):
     Attributes:
         name: of its body in the scene.
         role: "active" moves, "passive" does not (a ramp).
-        object: id of its object's card; None for what is no object.
+        object: id of its object's card, of a ramp its material's; None for anything else.
         instance: its id in label layers.
     """
 
@@ -66,7 +66,9 @@ class ClipFacts(Card):
         objects: ids that its task may draw from.
         actors: in the order of masks and states.
         prompt: what happens, in one sentence.
+        full_prompt: what a video model is told: the sentence, and what holds for every clip.
         negative_prompt: what shall not be seen.
+        physics: mode of the simulation.
         turn_deg: task about the vertical [deg].
         azimuth_deg: camera about the vertical [deg].
         footprint_m: extents of the layout along the task's x and y [m].
@@ -82,7 +84,9 @@ class ClipFacts(Card):
     objects: tuple[str, ...] = ()
     actors: tuple[ClipActor, ...] = Field(min_length=1)
     prompt: str
+    full_prompt: str = ""
     negative_prompt: str = ""
+    physics: str = ""
     turn_deg: float = 0.0
     azimuth_deg: float = 0.0
     footprint_m: tuple[float, float] | None = None

@@ -3,6 +3,7 @@
 set.json             what the set is (format, job)
 SAMPLES/000000.h5    samples (or 000000.zarr/), 000000.mp4 beside them
 rows/000000.json     one row per finished sample: seed, length, checksums; written after it
+failed/000000.json   why a sample is not there; only while a set is not complete
 manifest.json        all rows; written last, when the set is complete
 
 SAMPLES is ``episodes`` in a set of rollouts (`ROLLOUTS`) and ``clips`` in a set of clips (`CLIPS`),
@@ -15,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import Rollout, read
 from wmeval.errors import UserError
 from wmeval.jobs.atomic import FolderKind
+from wmeval.jobs.executors import LocalExecutor
 from wmeval.jobs.ledger import canonical, checksum
 
-SET, MANIFEST, ROWS = "set.json", "manifest.json", "rows"
+SET, MANIFEST, ROWS, FAILED = "set.json", "manifest.json", "rows", "failed"
 _LIMIT = 1 << 30
 
 
@@ -54,7 +56,7 @@ class SetKind:
         """How a folder of such a set is told from everything else."""
         return FolderKind(
             files=(
-                rf"({SET}|{MANIFEST}|{ROWS}/\d+\.json)"
+                rf"({SET}|{MANIFEST}|({ROWS}|{FAILED})/\d+\.json)"
                 rf"|{self.samples}/\d+(\.h5|\.mp4|\.zarr/({zarr_store.STORE.files}))"
                 + (f"|{self.shared}" if self.shared else "")
             ),
@@ -80,7 +82,15 @@ CLIPS = SetKind(
     "run its `wmeval generate` again",
     shared=r"meshes/[0-9a-f]{64}\.npz",
 )
-KINDS = (ROLLOUTS, CLIPS)
+BUNDLES = SetKind(
+    "wmeval-bundles/1",
+    "bundles",
+    "bundles",
+    "run its `wmeval generate` again",
+    shared=r"bundles/[A-Za-z0-9][A-Za-z0-9._-]*/((frames|masks|depth)/\d+\.(png|exr)|[A-Za-z0-9]+"
+    r"(\.(mp4|npz|json|txt|h5))?)",
+)
+KINDS = (ROLLOUTS, CLIPS, BUNDLES)
 
 
 def sealed(value: Mapping[str, Any]) -> bytes:
@@ -146,6 +156,11 @@ def object_entry(content: bytes) -> list[int | str]:
 def row_key(number: int) -> str:
     """Where the row of a sample lies."""
     return f"{ROWS}/{sample_name(number)}.json"
+
+
+def failure_key(number: int) -> str:
+    """Where it is recorded why a sample is not there."""
+    return f"{FAILED}/{sample_name(number)}.json"
 
 
 def rows_of(place: Location, count: int, kind: SetKind = ROLLOUTS) -> dict[int, dict[str, Any]]:
@@ -220,17 +235,23 @@ def read_set(url: str | Path) -> RolloutSet:
 
 
 def check_set(
-    place: Location, check: Callable[[Location], list[str]], kind: SetKind = ROLLOUTS
+    place: Location,
+    check: Callable[[Location], list[str]],
+    kind: SetKind = ROLLOUTS,
+    *,
+    workers: int = 0,
 ) -> list[str]:
     """Re-check a set: its own files, every sample and every checksum of a row.
 
     Args:
         place: where it lies.
-        check: re-checks one sample.
+        check: re-checks one sample; an importable function.
         kind: what set it is.
+        workers: processes that samples are dealt to; 0: none but this one (always so for
+            ``memory://``).
 
     Returns:
-        One sentence per problem.
+        One sentence per problem, in the order of the samples.
     """
     try:
         head = unsealed(place, SET, kind)
@@ -242,24 +263,43 @@ def check_set(
         return [str(error) if isinstance(error, UserError) else f"{place.url}/{SET}: no job"]
     problems: list[str] = []
     rows: list[dict[str, Any]] = []
-    good: dict[str, Any] = {}
-    for number in range(count):
-        try:
-            row = unsealed(place, row_key(number), kind)
-        except UserError as error:
-            problems.append(str(error))
+    # The memory file system is this process's own.
+    executor = LocalExecutor(workers=0 if place.url.startswith("memory://") else workers)
+    examine = partial(_examined, place.url, check, kind, {})
+    for number, outcome in enumerate(executor.map(examine, range(count))):
+        where = f"{place.url}/{row_key(number)}"
+        if outcome.value is None:
+            problems.append(f"{where}: cannot be checked: {outcome.error}")
             continue
-        if row is None:
-            if manifest is not None:
-                problems.append(f"{place.url}/{row_key(number)}: is missing; {kind.mend}.")
-            continue
-        rows.append(row)
-        problems += sample_problems(place, row, kind, good) or check(place / str(row["path"]))
+        row, found = outcome.value
+        problems += found
+        if row is not None:
+            rows.append(row)
+        elif manifest is not None and not found:
+            problems.append(f"{where}: is missing; {kind.mend}.")
     if manifest is not None and not problems and manifest["rows"] != rows:
         problems.append(
             f"{place.url}/{MANIFEST}: does not list the rows that are there; {kind.mend}."
         )
     return problems
+
+
+def _examined(
+    url: str,
+    check: Callable[[Location], list[str]],
+    kind: SetKind,
+    good: dict[str, Any],
+    number: int,
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """Row of a sample, None without one, and what is wrong with it."""
+    place = locate(url)
+    try:
+        row = unsealed(place, row_key(number), kind)
+    except UserError as error:
+        return None, [str(error)]
+    if row is None:
+        return None, []
+    return row, sample_problems(place, row, kind, good) or check(place / str(row["path"]))
 
 
 def sample_problems(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wmeval.datasets import checksums, codecs, document, hdf5, suite, video, zarr_store
+from wmeval.datasets.bundle import read_bundle
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.datasets.sets import check_set, kind_of
@@ -16,7 +17,7 @@ from wmeval.errors import UserError
 _BLOCK_BYTES = 64 << 20
 
 
-def validate(target: str | Path) -> list[str]:
+def validate(target: str | Path, *, workers: int = 0) -> list[str]:
     """Re-check a file, a folder or a store.
 
     Rollouts (HDF5, Zarr), folders that ``wmeval rollout`` left, generated sets, mp4, JSON and YAML
@@ -24,6 +25,7 @@ def validate(target: str | Path) -> list[str]:
 
     Args:
         target: path or fsspec URL.
+        workers: processes for the samples of a set; 0: none but this one.
 
     Returns:
         One sentence per problem, naming the file; empty when all is well. Whatever the bytes are,
@@ -31,31 +33,33 @@ def validate(target: str | Path) -> list[str]:
     """
     try:
         place = locate(target)
-        return _place(place)
+        return _place(place, workers)
     except UserError as error:
         return [str(error)]
     except RecursionError:
         return [f"{target}: nested too deeply to be read."]
 
 
-def _place(place: Location) -> list[str]:
+def _place(place: Location, workers: int = 0) -> list[str]:
     path = place.path
     if path is None:
         kind = kind_of(place)
-        return _rollout_at(place) if kind is None else check_set(place, _rollout_at, kind)
+        if kind is None:
+            return _rollout_at(place)
+        return check_set(place, _rollout_at, kind, workers=workers)
     if path.is_file():
         return _file(path)
     if not path.is_dir():
         return [f"{path}: there is no such file or folder."]
     if (path / checksums.NAME).is_file():
-        return checksums.check_checksums(path) + _contents(place, path, summed=True)
-    return _contents(place, path, summed=False)
+        return checksums.check_checksums(path) + _contents(place, path, workers, summed=True)
+    return _contents(place, path, workers, summed=False)
 
 
-def _contents(place: Location, path: Path, *, summed: bool) -> list[str]:
+def _contents(place: Location, path: Path, workers: int, *, summed: bool) -> list[str]:
     kind = kind_of(place)
     if kind is not None:
-        return check_set(place, _rollout_at, kind)
+        return check_set(place, _rollout_at, kind, workers=workers)
     if (path / zarr_store.MANIFEST).is_file() or (path / "zarr.json").is_file():
         return _zarr(place)
     if (path / suite.INDEX).is_file():
@@ -67,7 +71,19 @@ def _contents(place: Location, path: Path, *, summed: bool) -> list[str]:
 
 
 def _rollout_at(place: Location) -> list[str]:
+    if place.path is not None and (place.path / checksums.NAME).is_file():
+        return _bundle(place.path)
     return _hdf5(place) if place.url.endswith(".h5") else _zarr(place)
+
+
+def _bundle(path: Path) -> list[str]:
+    problems = checksums.check_checksums(path) + _folder(path, summed=True)
+    try:
+        if not problems:
+            read_bundle(path)
+    except UserError as error:
+        problems.append(str(error))
+    return problems
 
 
 def _hdf5(target: Path | Location) -> list[str]:
