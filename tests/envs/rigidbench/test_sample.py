@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_setting import CARDS, row, simulate, use_plain_settings
+from plain_setting import CARDS, row, simulate, spec_of, use_plain_settings
 
 import wmeval.assets.settings
 from wmeval.assets.cards import TaskCard
@@ -26,6 +26,8 @@ from wmeval.envs.rigidbench.sample import ACTIVE, PASSIVE, Sample, draw_sample
 from wmeval.envs.rigidbench.sight import Surroundings, crossed, solid_of, visible_shares
 from wmeval.errors import UserError
 from wmeval.scene import Body, Box, Material, Scene, Texture, Visual
+from wmeval.sim.protocol import Probe
+from wmeval.sim.world import LocalWorld
 
 TASKS = tuple(CARDS.splits.tasks)
 ALL = tuple(CARDS.objects)
@@ -282,3 +284,13 @@ def test_an_actor_hides_what_stands_behind_it() -> None:
 def test_scenes_read_back_from_their_json() -> None:
     x = draw_sample(row("drop_into_cluster", 1), CARDS)
     assert Scene.model_validate_json(x.scene.model_dump_json()) == x.scene
+
+
+def test_what_touches_what_is_told_as_events() -> None:
+    world = LocalWorld(spec_of(draw_sample(row("ball_chain", 1), CARDS)), events=True)
+    world.reset()
+    found = world.advance((), 1440, Probe()).events
+    world.close()
+    pairs = {frozenset((e.body_a, e.body_b)) for e in found if e.kind == "contact"}
+    assert {"rolling", "ramp"} in pairs
+    assert {"rolling", "chain_0"} in pairs

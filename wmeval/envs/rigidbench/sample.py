@@ -45,7 +45,7 @@ SUPPORT_ROLE = "support"
 
 RULES = EventRules(
     contact_roles=(
-        (ACTIVE, ACTIVE), (ACTIVE, PASSIVE), (ACTIVE, SUPPORT_ROLE), (ACTIVE, "setting"),
+        (ACTIVE, ACTIVE), (ACTIVE, PASSIVE), (ACTIVE, SUPPORT_ROLE), (ACTIVE, "ground"),
     ),
     impact_impulse=1e-3,
 )  # fmt: skip
