@@ -96,8 +96,6 @@ def commands() -> str:
     from wmeval.cli import app
 
     def section(command: Any, path: str) -> list[str]:
-        import click
-
         out = [f"## `{path}`\n", inspect.cleandoc(command.help or "") + "\n"]
         rows = []
         for param in command.params:
@@ -108,9 +106,8 @@ def commands() -> str:
             rows.append((names, note))
         if rows:
             out.append(table(("argument or option", "meaning"), rows))
-        if isinstance(command, click.Group):
-            for name, child in command.commands.items():
-                out += section(child, f"{path} {name}")
+        for name, child in getattr(command, "commands", {}).items():
+            out += section(child, f"{path} {name}")
         return out
 
     return "# Commands\n\n" + "\n".join(section(typer.main.get_command(app), "wmeval"))
@@ -147,6 +144,13 @@ def flat(value: Any, prefix: str = "") -> Any:
         yield prefix, value
 
 
+COLORS = (
+    "Depth: near is bright. Ids: one colour per instance. Shadow masks: the colours of all bodies "
+    "that cast a shadow there, mixed. Shadow azimuth: the hue is the direction in the picture. "
+    "Flow: the hue is the direction, the saturation the length.\n"
+)
+
+
 def gallery() -> str:
     """Every scene with its layers, drawn now."""
     import cv2
@@ -157,9 +161,11 @@ def gallery() -> str:
 
     (OUT / "gallery").mkdir(exist_ok=True)
     parts = [
-        "# Gallery\n",
+        "# All scenes\n",
         "Drawn from the scenes themselves when this page was built, by the renderer that rollouts "
-        "use. The [environments](environments.md) page says what each scene is made of.\n",
+        "use, each with the layers that have something to show there. The "
+        "[environments](environments.md) page says what each scene is made of.\n",
+        COLORS,
         table(
             ("scene", "actions", "observation", *DIMENSIONS.values()),
             [

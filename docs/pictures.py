@@ -1,6 +1,7 @@
 """Pictures of the scenes: docs/images/scenes.jpg, the README's, and what the gallery shows.
 
-Every row of `ENVIRONMENTS` is drawn; `SHOTS` only says where and when it looks best.
+The gallery draws every row of `ENVIRONMENTS`, the sheet those of `SHOTS`, which says where and when
+a scene looks best.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 
 import wmeval  # noqa: F401 - registers the environments
 from wmeval.clock import exact
-from wmeval.datasets.derived import flow_layer
+from wmeval.datasets.derived import flow_layer, shadow_azimuth_layer
 from wmeval.datasets.rollout import Rollout
-from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, short_name
+from wmeval.envs import environment_class, environment_row, short_name
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
 
@@ -45,7 +46,7 @@ SHOTS = {
         Shot("WMEval/BeamDomino-v0", "canonical", "2.45", ((4.6, -5.4, 2.9), (2, 0.9, 0.75), 46)),
         Shot("WMEval/BilliardGame-v0", "break", "0.9"),
         Shot("WMEval/ChessBoard-v0", "circle", "1.5"),
-        Shot("WMEval/LiquidContainer-v0", "impulse_decay", "0.6"),
+        Shot("WMEval/LiquidContainer-v0", "impulse_decay", "11.4"),
         Shot(
             "WMEval/MirrorRollingBall-v0", "collision", "0.8", ((-1, -4.6, 1.7), (0.3, 1, 0.5), 50)
         ),
@@ -55,7 +56,7 @@ SHOTS = {
     )
 }  # fmt: skip
 LABELED = "WMEval/BeamDomino-v0"
-LAYERS = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids")
+LAYERS = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids", "shadow_masks")
 
 
 def shot_of(env_id: str) -> Shot:
@@ -108,30 +109,56 @@ def ids_picture(ids: np.ndarray) -> np.ndarray:
     return (colors[ids] * 255).astype(np.uint8)
 
 
-def flow_picture(flow: np.ndarray) -> np.ndarray:
-    """Direction as hue, length as saturation; grey where it is not known."""
-    length = np.linalg.norm(flow, axis=-1)
-    scale = np.nanpercentile(length[length > 0.1], 98) if np.nanmax(length) > 0.1 else 1.0
-    hue = (np.arctan2(flow[..., 1], flow[..., 0]) / (2 * np.pi)) % 1.0
-    hsv = np.stack([hue, np.clip(length / scale, 0, 1), np.ones_like(hue)], -1)
+def angle_picture(angle: np.ndarray, strength: np.ndarray) -> np.ndarray:
+    """A direction [rad] as hue, a strength in 0..1 as saturation; grey where it is not a number."""
+    hsv = np.stack([(angle / (2 * np.pi)) % 1.0, strength, np.ones_like(angle)], -1)
     rgb = matplotlib.colors.hsv_to_rgb(np.nan_to_num(hsv))
-    rgb[~np.isfinite(length)] = 0.5
+    rgb[np.isnan(angle)] = 0.5
     return (rgb * 255).astype(np.uint8)
 
 
+def flow_picture(flow: np.ndarray) -> np.ndarray | None:
+    """Direction as hue, length as saturation; None where nothing moves."""
+    length = np.linalg.norm(flow, axis=-1)
+    moving = length[length > 0.1]
+    if not len(moving):
+        return None
+    strength = np.clip(length / np.percentile(moving, 98), 0, 1)
+    return angle_picture(np.arctan2(flow[..., 1], flow[..., 0]), strength)
+
+
+def masks_picture(masks: np.ndarray) -> np.ndarray:
+    """Colours of the bodies whose own shadows lie on a surface, mixed where several do."""
+    sets, which = np.unique(masks, return_inverse=True)
+    palette = ids_picture(np.arange(65))
+    colors = np.array(
+        [
+            palette[[i + 1 for i in range(64) if s >> i & 1] or [0]].mean(axis=0)
+            for s in map(int, sets)
+        ]
+    )
+    return colors.astype(np.uint8)[which.reshape(masks.shape)]
+
+
 def pictures_of(rollout: Rollout) -> dict[str, np.ndarray]:
-    """The first frame's layers as colours (H, W, 3) uint8; glass only where there is some."""
-    layers = rollout.frames.layers
+    """The first frame's layers as colours (H, W, 3) uint8, those with something to show."""
+    layers = {name: values[0] for name, values in rollout.frames.layers.items()}
     out = {
-        "rgb": layers["rgb"][0],
-        "depth": depth_picture(layers["depth"][0]),
-        "ids": ids_picture(layers["ids"][0]),
-        "normals": ((layers["normals"][0] * 0.5 + 0.5) * 255).astype(np.uint8),
-        "shadow_ids": ids_picture(layers["shadow_ids"][0]),
+        "rgb": layers["rgb"],
+        "depth": depth_picture(layers["depth"]),
+        "ids": ids_picture(layers["ids"]),
+        "normals": ((layers["normals"] * 0.5 + 0.5) * 255).astype(np.uint8),
+        "shadow_ids": ids_picture(layers["shadow_ids"]),
     }
-    if layers["glass_ids"][0].any():
-        out["glass_ids"] = ids_picture(layers["glass_ids"][0])
-    return out
+    if layers["shadow_masks"].any():
+        out["shadow_masks"] = masks_picture(layers["shadow_masks"])
+    azimuth = shadow_azimuth_layer(rollout)[0]
+    if np.isfinite(azimuth).any():
+        out["shadow_azimuth"] = angle_picture(azimuth, np.ones_like(azimuth))
+    if layers["glass_ids"].any():
+        out["glass_ids"] = ids_picture(layers["glass_ids"])
+    flow = flow_picture(flow_layer(rollout)[0])
+    return out if flow is None else {**out, "flow": flow}
 
 
 def caption(picture: np.ndarray, text: str, size: float) -> np.ndarray:
@@ -152,7 +179,7 @@ def row(pictures: list[np.ndarray]) -> np.ndarray:
 def main() -> None:
     """Draw and write."""
     scenes, labeled = [], None
-    for env_id in ENVIRONMENTS:
+    for env_id in SHOTS:
         rollout = shoot(shot_of(env_id))
         labeled = rollout if env_id == LABELED else labeled
         scenes.append(caption(rollout.frames.layers["rgb"][0], short_name(env_id), 0.8))
@@ -162,7 +189,7 @@ def main() -> None:
     rows = [row(scenes[i : i + 3]) for i in range(0, len(scenes), 3)]
     top = np.concatenate([x for r in rows for x in (r, gap)][:-1])
     assert labeled is not None
-    pictures = {**pictures_of(labeled), "flow": flow_picture(flow_layer(labeled)[0])}
+    pictures = pictures_of(labeled)
     del pictures["rgb"]
     width = (top.shape[1] - GAP * (len(pictures) - 1)) // len(pictures)
     height = round(width * HEIGHT / WIDTH)
