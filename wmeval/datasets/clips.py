@@ -81,23 +81,30 @@ def write_clip(
         content = place.get(key, limit=None)
         assert content is not None
         objects[key] = sets.object_entry(content)
-    width, height = clip.size
     row = {
         "format": CLIPS.format,
         "clip": number,
         "path": store,
         "video": film,
         "objects": objects,
+        **row_facts(clip),
+    }
+    place.put(sets.row_key(number), sets.sealed(row))
+    return row
+
+
+def row_facts(clip: ClipRecord) -> dict[str, Any]:
+    """What the row of a clip states of it, whatever files it lies in."""
+    width, height = clip.size
+    return {
         "facts": clip.facts.model_dump(mode="json"),
         "frames": len(clip),
         "fps": str(clip.fps),
         "width": width,
         "height": height,
         "contacts": len(clip.contacts),
-        "rollout_sha256": rollout.sha256(),
+        "rollout_sha256": clip.rollout.sha256(),
     }
-    place.put(sets.row_key(number), sets.sealed(row))
-    return row
 
 
 def _files(meshes: Meshes) -> Iterator[tuple[str, MeshData]]:
