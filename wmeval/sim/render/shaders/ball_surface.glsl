@@ -79,3 +79,6 @@ void surface(out vec3 point, out vec3 n, out vec3 base) {
     base = textureLod(textures, vec3(uv, look.x), log2(texels) - 0.5 * log2(facing) - 0.4).rgb;
     base *= base;
 }
+
+// Curvature of the surface [1/m].
+float bend(vec3 point, vec3 n) { return 1.0 / ball.w; }

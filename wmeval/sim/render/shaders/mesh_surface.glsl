@@ -12,3 +12,11 @@ void surface(out vec3 point, out vec3 n, out vec3 base) {
     base = texture(textures, vec3(uv, look.x), -0.6).rgb;
     base *= base;
 }
+
+// Curvature of the surface [1/m], as far as neighbouring pixels tell it.
+float bend(vec3 point, vec3 n) {
+    vec2 turn = vec2(length(dFdx(n)), length(dFdy(n)));
+    vec2 way = vec2(length(dFdx(point)), length(dFdy(point)));
+    vec2 found = turn / max(way, vec2(1e-6));
+    return max(found.x, found.y);
+}

@@ -17,7 +17,12 @@ void main() {
     // the reflected ray meets is found by a few fixed-point steps.
     vec3 from = point - cube_center.xyz;
     vec3 toward = r;
-    float blur = look.w * cube_center.w;
+    // A pixel of a round mirror shows an angle that grows without end towards the rim: the level
+    // of the cube map whose texels are half as wide, so that nothing falls between them.
+    float pixel = length(ray_y.xyz) * ray_y.w;
+    float wide = pixel * (1.0 + 2.0 * away * bend(point, n) / max(nv, 0.06));
+    float texels = wide * exp2(cube_center.w) * 1.27324;
+    float blur = max(look.w * cube_center.w, log2(max(texels, 1e-6)) - 1.0);
     vec4 seen = vec4(0.0);
     for (int i = 0; i < 3; i++) {
         seen = textureLod(surroundings, toward, blur);
