@@ -319,6 +319,8 @@ class Camera(Card):
         position, target: eye and looked-at point [m].
         fov_y_deg: vertical field of view [deg].
         near, far: clip planes [m].
+        hides: names of bodies that this camera does not see: what an eye belongs to. They cast
+            shadows and show in mirrors as ever; no other layer has them.
     """
 
     name: str
@@ -327,6 +329,7 @@ class Camera(Card):
     fov_y_deg: float = Field(default=45.0, gt=0, lt=180)
     near: float = Field(default=0.1, gt=0)
     far: float = Field(default=200.0, gt=0)
+    hides: tuple[str, ...] = ()
 
 
 class Modal(Card):
@@ -369,6 +372,11 @@ class Scene(Card):
             twice = [k for k, n in Counter(map(str, keys)).items() if n > 1]
             if twice:
                 raise ValueError(f"scene {self.name!r}: {what} {twice[0]!r} twice")
+        names = {b.name for b in self.bodies}
+        for camera in self.cameras:
+            for name in camera.hides:
+                if name not in names:
+                    raise ValueError(f"camera {camera.name!r} hides {name!r}, which is no body")
         known = {m.name for m in self.materials}
         for body in self.bodies:
             for visual in body.visuals:

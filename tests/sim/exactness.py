@@ -70,6 +70,9 @@ class Surfaces:
         number = -1
         for i, body in enumerate(scene.bodies):
             turn = conventions.quaternion_to_matrix(state.quaternion_wxyz[i])
+            if want != "casters" and state.hidden is not None and state.hidden[i]:
+                number += len(body.visuals)
+                continue
             for visual in body.visuals:
                 number += 1
                 glass = looks[visual.material].opacity < 1

@@ -429,6 +429,7 @@ class RenderState:
         sky: (3, 3) zenith, horizon and ground, linear RGB times strength.
         modal: named extra state, each (size,).
         deforms: index of every body whose mesh follows modal state, with how.
+        hidden: (B,) bodies that the camera does not see, though mirrors and the sun do; None: none.
     """
 
     position: NDArray[np.float64]
@@ -443,6 +444,7 @@ class RenderState:
     sky: NDArray[np.float64]
     modal: Mapping[str, NDArray[np.float64]] = field(default_factory=lambda: MappingProxyType({}))
     deforms: tuple[tuple[int, Deform], ...] = ()
+    hidden: NDArray[np.bool_] | None = None
 
 
 def deforms_of(scene: Scene) -> tuple[tuple[int, Deform], ...]:
@@ -454,6 +456,12 @@ def deforms_of(scene: Scene) -> tuple[tuple[int, Deform], ...]:
         found = [v.shape.deform for v in body.visuals if isinstance(v.shape, Mesh)]
         out += [(i, deform) for deform in found if deform is not None][:1]
     return tuple(out)
+
+
+def hidden_from(scene: Scene, camera: int) -> NDArray[np.bool_] | None:
+    """Bodies (B,) that a camera does not see; None for none."""
+    hides = frozenset(scene.cameras[camera].hides)
+    return np.array([body.name in hides for body in scene.bodies]) if hides else None
 
 
 def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderState:
@@ -472,6 +480,7 @@ def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderSt
         log.lights.sky[row],
         {name: values[row] for name, values in log.state.modal.items()},
         deforms_of(scene),
+        hidden_from(scene, camera),
     )
 
 

@@ -215,6 +215,7 @@ class CyclesRenderer:
         }  # fmt: skip
         arrays: Buffers = {
             "poses": poses, "drawn": drawn,
+            "seen": drawn if state.hidden is None else drawn & ~state.hidden[self._pieces.body],
             "T_world_camera": np.asarray(state.T_world_camera, np.float64),
         }  # fmt: skip
         arrays |= self._deformed(state)

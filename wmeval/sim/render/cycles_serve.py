@@ -66,7 +66,7 @@ class _Stage:
             self._color.collection.objects.link(made)
             (self._glass if piece["glass"] else self._labels).collection.objects.link(made)
             self._objects.append(made)
-        self._drawn = np.ones(len(self._objects), bool)
+        self._drawn = self._seen = np.ones(len(self._objects), bool)
         self._poses = np.full((len(self._objects), 4, 4), np.nan)
         self._camera = _put_camera(self._scenes)
         lamp = bpy.data.lights.new("sun", "SUN")
@@ -118,6 +118,9 @@ class _Stage:
         for k in np.flatnonzero(buffers["drawn"] != self._drawn):
             self._objects[k].hide_render = not buffers["drawn"][k]
         self._drawn = buffers["drawn"]
+        for k in np.flatnonzero(buffers["seen"] != self._seen):
+            self._objects[k].visible_camera = bool(buffers["seen"][k])
+        self._seen = buffers["seen"]
         for name in buffers:
             if name.startswith("deform/") and name.endswith("/vertices"):
                 number = name.split("/")[1]

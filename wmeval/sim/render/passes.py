@@ -133,6 +133,7 @@ class Instant:
         rotation: (P, 3, 3) of the pieces.
         centre: (P, 3) of the pieces [m].
         drawn: (P,) pieces that are in the world.
+        seen: (P,) those of them that the camera may see itself.
         sun: its view; the zenith's at night, when nothing casts a shadow.
         to_sun: (3,) unit, also below the horizon.
         sun_color: (3,) linear, as the state has it.
@@ -148,6 +149,7 @@ class Instant:
     rotation: F8
     centre: F8
     drawn: Mask
+    seen: Mask
     sun: SunView
     to_sun: F8
     sun_color: F8

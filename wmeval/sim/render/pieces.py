@@ -27,7 +27,7 @@ from wmeval.scene import (
     Texture,
     Vessel,
 )
-from wmeval.sim.protocol import RenderState, deforms_of
+from wmeval.sim.protocol import RenderState, deforms_of, hidden_from
 from wmeval.sim.render.deform import HalfFull, make_deformer
 
 F4 = NDArray[np.float32]
@@ -313,6 +313,7 @@ def start_state(scene: Scene, camera: int = 0) -> RenderState:
         np.array([scene.sky.zenith, scene.sky.horizon, scene.sky.ground]) * scene.sky.strength,
         {m.name: np.zeros(m.size) for m in scene.modal},
         deforms_of(scene),
+        hidden_from(scene, camera),
     )
 
 

@@ -273,6 +273,7 @@ class RasterRenderer:
         with np.errstate(invalid="ignore"):
             rotation, centre = pieces.world(state)
         drawn = state.active[pieces.body]
+        seen = drawn if state.hidden is None else drawn & ~state.hidden[pieces.body]
         # Empty slots may hold anything; it must not reach the arithmetic of the others.
         rotation = np.where(drawn[:, None, None], rotation, np.eye(3))
         centre = np.where(drawn[:, None], centre, 0.0)
@@ -291,6 +292,7 @@ class RasterRenderer:
             rotation,
             centre,
             drawn,
+            seen,
             sun,
             to_sun,
             np.asarray(state.sun_color, np.float64),
@@ -298,7 +300,7 @@ class RasterRenderer:
             np.asarray(state.sky, np.float64),
             self._modal(state),
             lit,
-            self._layout(camera, sun, rotation, centre, drawn, light),
+            self._layout(camera, sun, rotation, centre, drawn, seen, light),
         )
 
     def _modal(self, state: RenderState) -> F8:
@@ -318,16 +320,23 @@ class RasterRenderer:
         return out
 
     def _layout(
-        self, camera: View, sun: SunView, rotation: F8, centre: F8, drawn: Mask, light: bool
+        self,
+        camera: View,
+        sun: SunView,
+        rotation: F8,
+        centre: F8,
+        drawn: Mask,
+        seen: Mask,
+        light: bool,
     ) -> Layout:
         """How each cell of the picture is drawn; without ``light`` only what covers it."""
         pieces, k = self._pieces, self._pieces.floor
         grid = Grid.of(camera.width, camera.height)
-        shown = drawn & camera.sees(centre, pieces.radius)
+        shown = seen & camera.sees(centre, pieces.radius)
         covered, above = np.zeros(grid.shape, bool), np.ones(grid.shape, bool)
         shaded = many = above
         ground = self._ground
-        level = ground is not None and ground.lies(pieces, rotation, drawn)
+        level = ground is not None and ground.lies(pieces, rotation, seen)
         if ground is not None and level:
             covered, above = ground.split(grid, camera, rotation[k], centre[k])
             shown[k] = False
@@ -390,7 +399,7 @@ class RasterRenderer:
     ) -> dict[str, NDArray[Any]]:
         camera, pieces = instant.camera, self._pieces
         targets = passes.targets(camera.width, camera.height)
-        visible = instant.drawn & camera.sees(instant.centre, pieces.radius)
+        visible = instant.seen & camera.sees(instant.centre, pieces.radius)
         shading = self._casters(instant.drawn)
         sunny = self._in_sun(instant, shading)
         everything = np.arange(len(pieces))
@@ -520,6 +529,7 @@ class RasterRenderer:
             for a in (
                 camera.eye, camera.axes, camera.tangents, [camera.near, camera.far],
                 instant.sun.rows, instant.to_sun, instant.sun_color, instant.sky,
+                instant.seen == instant.drawn,
             )
         ) + ",".join(layers).encode()  # fmt: skip
         if key != memo.key:
