@@ -17,7 +17,7 @@ for seed in range(12):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("name", ("SunRisesAndSets", "ChessBoard", "WanderingGarden"))
+@pytest.mark.parametrize("name", ["SunRisesAndSets", "ChessBoard", "WanderingGarden"])
 def test_resets_keep_no_memory(name):
     """PyBullet never lets go of the sequences that hold a mesh, so it gets the same ones again."""
     done = subprocess.run(
