@@ -383,6 +383,9 @@ def generate_rigidbench(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would cost; make nothing.")
     ] = False,
+    price: Annotated[
+        float | None, typer.Option(min=0, help="Of a core-hour, for --dry-run to tell the cost.")
+    ] = None,
 ) -> None:
     """Make a set of clips of five rigid tasks, in parallel; run it again to go on."""
     from wmeval.generators import rigidbench
@@ -400,7 +403,7 @@ def generate_rigidbench(
     if dry_run:
         from wmeval.generators.estimate import estimate
 
-        title, columns, rows = estimate(manifest, shard=shard, **asked)
+        title, columns, rows = estimate(manifest, shard=shard, price=price, **asked)
         _print(_table(*columns, rows=rows, title=title))
         return
     with _Bar("clips", rate=True) as bar:

@@ -15,7 +15,7 @@ from typing import Any
 from wmeval.datasets import sets
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.sets import SetKind
-from wmeval.errors import UserError
+from wmeval.errors import UserError, one_line
 from wmeval.jobs.atomic import claim, remove_stale
 from wmeval.jobs.ledger import differences
 
@@ -125,6 +125,19 @@ def readable_rows(place: Location, count: int, kind: SetKind) -> dict[int, dict[
     return rows
 
 
+def note_failure(place: Location, number: int, error: str, kind: SetKind) -> None:
+    """Record why a sample is not there; the record goes when the sample comes."""
+    place.put(
+        sets.failure_key(number),
+        sets.sealed({"format": kind.format, "number": number, "error": one_line(error)}),
+    )
+
+
+def forget_failure(place: Location, number: int) -> None:
+    """Remove the record of a sample's failure, if there is one."""
+    place.remove(sets.failure_key(number))
+
+
 def complete(place: Location, kind: SetKind) -> None:
     """Check that no sample is missing and write the manifest.
 
@@ -147,6 +160,10 @@ def complete(place: Location, kind: SetKind) -> None:
         {"format": kind.format, "job": head["job"], "rows": [rows[i] for i in range(count)]}
     )
     sweep(place, kind)
+    for name in (place / sets.FAILED).objects():
+        place.remove(f"{sets.FAILED}/{name}")
+    if place.path is not None and (place.path / sets.FAILED).is_dir():
+        (place.path / sets.FAILED).rmdir()
     if place.get(sets.MANIFEST, limit=None) != content:
         place.put(sets.MANIFEST, content)
 
@@ -154,7 +171,7 @@ def complete(place: Location, kind: SetKind) -> None:
 def sweep(place: Location, kind: SetKind) -> None:
     """Remove what dead writers left in a local set."""
     if place.path is not None:
-        for name in ("", sets.ROWS, kind.samples):
+        for name in ("", sets.ROWS, sets.FAILED, kind.samples):
             remove_stale(place.path / name)
 
 

@@ -85,6 +85,7 @@ class EnvOptions(TypedDict, total=False):
     branching: bool
     perturb: Perturb
     renderer: str
+    renderer_options: Mapping[str, JsonValue] | None
     action_mode: ActionMode
     observation_mode: ObservationMode
 
@@ -144,6 +145,7 @@ class WorldEnv(gym.Env[Any, Any]):
         branching: physics lives in a worker that can fork: `branch` takes milliseconds.
         perturb: a wrong world ("gravity=0.8,delay=0.1", or a mapping); None is the reference.
         renderer: row of `wmeval.sim.render.RENDERERS`.
+        renderer_options: its own keyword arguments, such as {"samples": 8}.
         action_mode: where the scene has branches: "hybrid" makes the action space
             Dict(continuous=Box, discrete=MultiBinary), "flat" one Box. `step` takes both forms.
         observation_mode: where the scene observes pictures: "full" makes the observation
@@ -193,6 +195,7 @@ class WorldEnv(gym.Env[Any, Any]):
         branching: bool = False,
         perturb: Perturb = None,
         renderer: str = "raster",
+        renderer_options: Mapping[str, JsonValue] | None = None,
         action_mode: ActionMode = "hybrid",
         observation_mode: ObservationMode = "full",
     ) -> None:
@@ -224,6 +227,7 @@ class WorldEnv(gym.Env[Any, Any]):
         self.reward = reward
         self.engine = engine
         self.renderer = renderer
+        self.renderer_options = dict(renderer_options or {})
         self.branching = branching
         self.perturb = _perturbation(perturb)
         self.channels = row.channels
@@ -250,7 +254,7 @@ class WorldEnv(gym.Env[Any, Any]):
         """How a regime turns the view's camera in this episode."""
         self._spec: WorldSpec | None = None
         self._world: World | None = None
-        self._pictures = Pictures(renderer)
+        self._pictures = Pictures(renderer, self.renderer_options)
         self._log: WorldLog | None = None
         self._probe: Probe | None = None
         self._substeps = self.clock.substeps
@@ -323,6 +327,7 @@ class WorldEnv(gym.Env[Any, Any]):
             "reward": self.reward,
             "branching": self.branching,
             "renderer": self.renderer,
+            **({"renderer_options": self.renderer_options} if self.renderer_options else {}),
             "action_mode": self.action_mode,
             "observation_mode": self.observation_mode,
             **self._physics(),
@@ -435,7 +440,12 @@ class WorldEnv(gym.Env[Any, Any]):
             spec = self.perturb.apply(spec)
         self._looking = looking = self._keeping or self.info_level != "none"
         full = self._keeping or self.info_level == "full"
-        self._probe = Probe("substeps" if full else "last", contacts=full) if looking else None
+        # A step tells of its last state alone, unless it is kept: no more is shown.
+        self._probe = (
+            Probe("substeps" if full else "last", contacts=full, shown=self._keeping)
+            if looking
+            else None
+        )
         last, self._world = self._world, None
         self._world = open_world(spec, events=looking, branching=self.branching, instead_of=last)
         self._spec, self.options, self.view = spec, chosen, view

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from wmeval.errors import UserError
 from wmeval.scene import Meshes, Scene
 
 if TYPE_CHECKING:
@@ -21,10 +23,12 @@ class Pictures:
 
     Args:
         name: row of `wmeval.sim.render.RENDERERS`.
+        options: the renderer's own keyword arguments.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, options: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.name = name
+        self._options = dict(options)
         self._holders = 1
         self._renderer: Renderer | None = None
         self._look: str | None = None
@@ -64,7 +68,12 @@ class Pictures:
             from wmeval.sim.render import make_renderer
 
             self._free()
-            self._renderer = make_renderer(self.name, scene, meshes)
+            try:
+                self._renderer = make_renderer(self.name, scene, meshes, **self._options)
+            except TypeError as error:
+                if not self._options:
+                    raise
+                raise UserError(f"renderer {self.name!r}: {error}") from error
             self._look = look
         self._scene = scene
         return self._renderer

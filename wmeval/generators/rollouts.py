@@ -8,50 +8,29 @@ of workers, the shards or the interruptions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wmeval.clock import exact
-from wmeval.datasets import set_runs, sets, zarr_store
+from wmeval.datasets import sets, zarr_store
 from wmeval.datasets.film import write_film
-from wmeval.datasets.location import Location, locate
+from wmeval.datasets.location import locate
 from wmeval.datasets.rollout import Rollout, read, write_hdf5, write_zarr
-from wmeval.envs import environment_row, make_environment
+from wmeval.envs import environment_row
 from wmeval.envs.base import WorldEnv
 from wmeval.envs.case import refuse_evaluation
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.policies import CLOSED_LOOP, ReplayPolicy, make_policy
 from wmeval.envs.record import record
-from wmeval.errors import DiskError, UserError
-from wmeval.jobs.executors import LocalExecutor, Outcome
-from wmeval.jobs.ledger import canonical
+from wmeval.errors import UserError
+from wmeval.generators.making import Made, Progress, kept_environment, make_set
 from wmeval.layers import stored_layers
 
 POLICIES = (*CLOSED_LOOP, "plan", "replay")
 BACKENDS = {"hdf5": ".h5", "zarr": ".zarr"}
-
-
-@dataclass(frozen=True)
-class Made:
-    """What `generate_rollouts` did.
-
-    Attributes:
-        url: the set.
-        made: episodes made now.
-        reused: episodes that were there already, byte for byte as their rows say.
-        failed: error by episode; a rerun tries them again.
-        complete: all episodes, of all shards, are there and ``manifest.json`` is written.
-    """
-
-    url: str
-    made: tuple[int, ...]
-    reused: tuple[int, ...]
-    failed: Mapping[int, str]
-    complete: bool
 
 
 def generate_rollouts(
@@ -77,7 +56,7 @@ def generate_rollouts(
     options: Mapping[str, Any] | None = None,
     policy_kwargs: Mapping[str, Any] | None = None,
     timeout: float | None = None,
-    progress: Callable[[int, int, Outcome[Any] | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Made:
     """Make a set of rollouts, or go on with one that was interrupted.
 
@@ -116,7 +95,6 @@ def generate_rollouts(
         UserError: unknown names, evaluation seeds, something else is there already, another run
             writes there, the disk is full, or no episode can be made as asked.
     """
-    part, parts = set_runs.parse_shard(shard)
     place = locate(out)
     job = _job(
         env_id=env_id,
@@ -136,64 +114,18 @@ def generate_rollouts(
         options=options,
         policy_kwargs=policy_kwargs,
     )
-    if overwrite and parts > 1:
-        raise UserError("overwrite forgets the whole set: use it without shard.")
-    with set_runs.claimed(place, part, parts):
-        set_runs.begin(place, job, kind=sets.ROLLOUTS, overwrite=overwrite)
-        asked = range(part, episodes, parts)
-        there = [i for i in asked if sets.is_whole(place, i)]
-        todo = sorted(set(asked) - set(there))
-        outcomes = _make(place, job, todo, len(asked), workers, timeout, progress)
-        failed = {i: o for i, o in zip(todo, outcomes, strict=True) if not o.ok}
-        faults = {str(o.fault): o.fault for o in failed.values()}
-        fault = next(iter(faults.values()), None)
-        if fault is not None and len(faults) == 1 and len(failed) == len(todo):
-            raise fault  # The same for every episode: it lies in what was asked.
-        found = set_runs.readable_rows(place, episodes, sets.ROLLOUTS)
-        complete = not failed and len(found) == episodes
-        if complete:
-            set_runs.complete(place, sets.ROLLOUTS)
-    return Made(
-        place.url,
-        tuple(i for i in todo if i not in failed),
-        tuple(there),
-        {i: str(o.error) for i, o in failed.items()},
-        complete,
+    return make_set(
+        place,
+        job,
+        sets.ROLLOUTS,
+        partial(_episode, job, place.url),
+        range(episodes),
+        shard=shard,
+        workers=workers,
+        timeout=timeout,
+        overwrite=overwrite,
+        progress=progress,
     )
-
-
-def _make(
-    place: Location,
-    job: dict[str, Any],
-    todo: Sequence[int],
-    asked: int,
-    workers: int | None,
-    timeout: float | None,
-    progress: Callable[[int, int, Outcome[Any] | None], None] | None,
-) -> list[Outcome[int]]:
-    done = asked - len(todo)
-    if progress is not None:
-        progress(done, asked, None)
-
-    def on_outcome(unit: int, outcome: Outcome[Any]) -> None:
-        nonlocal done
-        if isinstance(outcome.fault, DiskError):
-            raise outcome.fault  # The next episodes would meet it as well.
-        done += 1
-        if progress is not None:
-            progress(done, asked, outcome)
-
-    # The memory file system is this process's own.
-    count = 0 if place.url.startswith("memory://") else workers
-    if count is None or count > len(todo):
-        count = LocalExecutor(workers=None).workers if count is None else count
-        count = min(count, len(todo))
-    executor = LocalExecutor(workers=count, timeout=timeout)
-    try:
-        return executor.map(partial(_episode, job, place.url), todo, on_outcome=on_outcome)
-    finally:
-        _close_environments()
-        set_runs.sweep(place, sets.ROLLOUTS)
 
 
 # --- the job ------------------------------------------------------------------------------------
@@ -273,25 +205,10 @@ def _job(
 
 # --- one episode --------------------------------------------------------------------------------
 
-_environments: dict[str, WorldEnv] = {}
-
 
 def _environment(job: Mapping[str, Any]) -> WorldEnv:
-    """The environment of a job; one is kept per process, since making a GL context takes long."""
-    key = canonical({k: job[k] for k in ("env_id", "env_kwargs", "width", "height")})
-    if key not in _environments:
-        _close_environments()
-        kwargs = {"width": job["width"], "height": job["height"], **job["env_kwargs"]}
-        try:
-            _environments[key] = make_environment(job["env_id"], **kwargs)
-        except TypeError as error:
-            raise UserError(f"{job['env_id']}: {error}") from error
-    return _environments[key]
-
-
-def _close_environments() -> None:
-    while _environments:
-        _environments.popitem()[1].close()
+    kwargs = {"width": job["width"], "height": job["height"], **job["env_kwargs"]}
+    return kept_environment(job["env_id"], **kwargs)
 
 
 def _episode(job: Mapping[str, Any], url: str, episode: int) -> int:

@@ -99,10 +99,17 @@ class LocalExecutor:
         workers: how many processes; 0 runs in this process.
         recycle: units after which a process is replaced, so that leaks stay bounded.
         timeout: wall time [s] after which a unit is given up and its process killed; None: never.
+        max_bytes: resident memory with which a process gets no further unit, but is replaced;
+            None: any. Known on Linux only.
     """
 
     def __init__(
-        self, *, workers: int | None = None, recycle: int = 64, timeout: float | None = None
+        self,
+        *,
+        workers: int | None = None,
+        recycle: int = 64,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         workers = (os.cpu_count() or 1) if workers is None else workers
         if workers < 0 or recycle < 1 or (timeout is not None and timeout <= 0):
@@ -111,6 +118,7 @@ class LocalExecutor:
                 f"got {workers}, {recycle}, {timeout}"
             )
         self.workers, self.recycle, self.timeout = workers, recycle, timeout
+        self.max_bytes = max_bytes
 
     def map(
         self,
@@ -174,7 +182,7 @@ class LocalExecutor:
                 while waiting and len(pool) < self.workers:
                     pool.append(hire())
                 for worker in [w for w in pool if w.unit < 0]:
-                    if not waiting or worker.served >= self.recycle:
+                    if not waiting or worker.served >= self.recycle or self._swollen(worker):
                         pool.remove(worker)
                         _dismiss(worker)
                         continue
@@ -191,6 +199,11 @@ class LocalExecutor:
         finally:
             for worker in pool:
                 _dismiss(worker, kill=True)
+
+    def _swollen(self, worker: _Worker) -> bool:
+        if self.max_bytes is None or not worker.served:
+            return False
+        return _resident_bytes(worker.process.pid) > self.max_bytes
 
     def _collect(self, pool: list[_Worker], settle: Callable[[int, Outcome[Any]], None]) -> None:
         busy = [w for w in pool if w.unit >= 0]
@@ -223,6 +236,15 @@ class LocalExecutor:
                     worker.unit,
                     Outcome(None, f"no result within {self.timeout:g} s", seconds=self.timeout),
                 )
+
+
+def _resident_bytes(pid: int) -> int:
+    """Memory of a process that lies in RAM; 0 where nothing tells."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _how(code: int | None) -> str:

@@ -1,0 +1,64 @@
+"""Sets of bundles: the published files of each clip in a folder of its own, made like any set.
+
+set.json               what the set is (format, job)
+bundles/SAMPLE_ID/     one bundle (`wmeval.datasets.bundle`)
+rows/000000.json       facts and checksums of one finished bundle; written after it
+manifest.json          all rows; written last, when the set is complete
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from wmeval.datasets import sets
+from wmeval.datasets.bundle import write_bundle
+from wmeval.datasets.clip import ClipRecord
+from wmeval.datasets.location import locate
+from wmeval.datasets.rollout import Rollout
+from wmeval.datasets.sets import BUNDLES
+from wmeval.errors import UserError
+
+
+def write_bundle_of(url: str | Path, number: int, rollout: Rollout) -> dict[str, Any]:
+    """Write one bundle of a set, and last its row; the same rollout gives the same bytes.
+
+    Args:
+        url: folder of the set, begun by `wmeval.datasets.set_runs.begin`.
+        number: of the bundle in the set.
+        rollout: with facts (`wmeval.datasets.clip.with_facts`) and the layers rgb, depth and ids.
+
+    Returns:
+        The row.
+
+    Raises:
+        UserError: not a folder, no clip, or as `write_bundle`.
+    """
+    place = locate(url)
+    if place.path is None:
+        raise UserError(f"{place.url}: bundles are folders of files: give a folder")
+    clip = ClipRecord(rollout)
+    name = f"{BUNDLES.samples}/{clip.facts.sample_id}"
+    folder = place.path / name
+    # One that a dead run left without its row is made anew.
+    write_bundle(clip, folder, overwrite=True)
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    width, height = clip.size
+    row = {
+        "format": BUNDLES.format,
+        "clip": number,
+        "path": name,
+        "objects": {
+            f"{name}/{p.relative_to(folder).as_posix()}": sets.object_entry(p.read_bytes())
+            for p in files
+        },
+        "facts": clip.facts.model_dump(mode="json"),
+        "frames": len(clip),
+        "fps": str(clip.fps),
+        "width": width,
+        "height": height,
+        "contacts": len(clip.contacts),
+        "rollout_sha256": rollout.sha256(),
+    }
+    place.put(sets.row_key(number), sets.sealed(row))
+    return row

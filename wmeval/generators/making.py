@@ -1,0 +1,197 @@
+"""The making of a set, whatever its samples are: begun, shared out, resumed, retried, completed.
+
+What makes one sample is a function found by name; it writes the sample and, last, its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wmeval.datasets import set_runs, sets
+from wmeval.datasets.location import Location
+from wmeval.datasets.sets import SetKind
+from wmeval.envs import make_environment
+from wmeval.envs.base import WorldEnv
+from wmeval.errors import DiskError, UserError
+from wmeval.jobs.executors import LocalExecutor, Outcome
+from wmeval.jobs.ledger import canonical
+
+Progress = Callable[[int, int, Outcome[Any] | None], None]
+"""Called with (samples done, samples asked, what just ended or None at the start)."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the making of a set came to.
+
+    Attributes:
+        url: the set.
+        made: samples made now.
+        reused: samples that were there already, byte for byte as their rows say.
+        failed: error by sample; a rerun tries them again.
+        complete: all samples, of all shards, are there and ``manifest.json`` is written.
+    """
+
+    url: str
+    made: tuple[int, ...]
+    reused: tuple[int, ...]
+    failed: Mapping[int, str]
+    complete: bool
+
+
+def make_set(
+    place: Location,
+    job: dict[str, Any],
+    kind: SetKind,
+    make: Callable[[Any], Any],
+    items: Sequence[Any],
+    *,
+    shard: str | tuple[int, int] | None = None,
+    workers: int | None = None,
+    timeout: float | None = None,
+    max_bytes: int | None = None,
+    retries: int = 0,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Made:
+    """Make the samples of a set that are missing; complete it when none is.
+
+    Args:
+        place: where the set lies.
+        job: what it is made of (`set_runs.begin`).
+        kind: what set it is.
+        make: makes sample i, with its row, of ``items[i]``; importable.
+        items: one per sample, in order.
+        shard: "i/n": only the samples i, i + n, ...
+        workers: processes; None: one per core; 0: none but this one (always so for ``memory://``).
+        timeout: wall time [s] after which a sample is given up.
+        max_bytes: memory beyond which a process is replaced after its sample.
+        retries: how often a sample is tried again whose failure may pass (not a `UserError`).
+        overwrite: forget the set that is there.
+        progress: see `Progress`.
+
+    Returns:
+        What was made; a failed sample does not stop the others.
+
+    Raises:
+        UserError: something else is there already, another run writes there, the disk is full, or
+            all samples fail alike.
+    """
+    part, parts = set_runs.parse_shard(shard)
+    if overwrite and parts > 1:
+        raise UserError("overwrite forgets the whole set: use it without shard.")
+    with set_runs.claimed(place, part, parts):
+        set_runs.begin(place, job, kind=kind, overwrite=overwrite)
+        asked = range(part, len(items), parts)
+        there = [i for i in asked if sets.is_whole(place, i, kind)]
+        todo = sorted(set(asked) - set(there))
+        executor = _executor(place, workers, len(todo), timeout, max_bytes)
+        try:
+            failed = _make(place, kind, make, items, todo, len(asked), executor, retries, progress)
+        finally:
+            close_environment()
+            set_runs.sweep(place, kind)
+        faults = {str(o.fault): o.fault for o in failed.values()}
+        fault = next(iter(faults.values()), None)
+        if fault is not None and len(faults) == 1 and len(failed) == len(todo):
+            raise fault  # The same for every sample: it lies in what was asked.
+        complete = not failed and len(set_runs.readable_rows(place, len(items), kind)) == len(items)
+        if complete:
+            set_runs.complete(place, kind)
+    return Made(
+        place.url,
+        tuple(i for i in todo if i not in failed),
+        tuple(there),
+        {i: str(o.error) for i, o in sorted(failed.items())},
+        complete,
+    )
+
+
+def _executor(
+    place: Location, workers: int | None, todo: int, timeout: float | None, max_bytes: int | None
+) -> LocalExecutor:
+    # The memory file system is this process's own.
+    count = 0 if place.url.startswith("memory://") else workers
+    if count is None or count > todo:
+        count = LocalExecutor(workers=None).workers if count is None else count
+        count = min(count, todo)
+    return LocalExecutor(workers=count, timeout=timeout, max_bytes=max_bytes)
+
+
+def _make(
+    place: Location,
+    kind: SetKind,
+    make: Callable[[Any], Any],
+    items: Sequence[Any],
+    todo: Sequence[int],
+    asked: int,
+    executor: LocalExecutor,
+    retries: int,
+    progress: Progress | None,
+) -> dict[int, Outcome[Any]]:
+    """Make samples; outcomes of those that failed in the end, each recorded in the set."""
+    done = asked - len(todo)
+    if progress is not None:
+        progress(done, asked, None)
+    failed: dict[int, Outcome[Any]] = {}
+    numbers = list(todo)
+    for left in range(retries, -1, -1):
+        again: list[int] = []
+
+        def on_outcome(
+            unit: int,
+            outcome: Outcome[Any],
+            numbers: list[int] = numbers,
+            again: list[int] = again,
+            left: int = left,
+        ) -> None:
+            nonlocal done
+            if isinstance(outcome.fault, DiskError):
+                raise outcome.fault  # The next samples would meet it as well.
+            number = numbers[unit]
+            if not outcome.ok and left and outcome.fault is None:
+                again.append(number)
+                return
+            if outcome.ok:
+                set_runs.forget_failure(place, number)
+            else:
+                failed[number] = outcome
+                set_runs.note_failure(place, number, str(outcome.error), kind)
+            done += 1
+            if progress is not None:
+                progress(done, asked, outcome)
+
+        executor.map(make, [items[i] for i in numbers], on_outcome=on_outcome)
+        numbers = sorted(again)
+        if not numbers:
+            break
+    return failed
+
+
+# --- one environment per process ----------------------------------------------------------------
+
+_environments: dict[str, WorldEnv] = {}
+
+
+def kept_environment(env_id: str, **kwargs: Any) -> WorldEnv:
+    """An environment; one is kept per process, since making a GL context takes long.
+
+    Raises:
+        UserError: unknown environment or arguments.
+    """
+    key = canonical({"env_id": env_id, **kwargs})
+    if key not in _environments:
+        close_environment()
+        try:
+            _environments[key] = make_environment(env_id, **kwargs)
+        except TypeError as error:
+            raise UserError(f"{env_id}: {error}") from error
+    return _environments[key]
+
+
+def close_environment() -> None:
+    """Free the environment that this process keeps."""
+    while _environments:
+        _environments.popitem()[1].close()
