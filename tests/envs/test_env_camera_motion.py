@@ -310,7 +310,7 @@ def test_every_scene_takes_every_regime(scenes, env_id, name):
         legs = regime(name).first if motion.in_place else regime(name).third
         deg = yaw_deg(legs, float(env.time))
         assert abs(deg) > 0.9
-        expected = turned(plain.cameras.T_world_camera[0, i].ravel().tolist(), deg, pivot)
+        expected = yawed(plain.cameras.T_world_camera[0, i].ravel().tolist(), deg, pivot)
         np.testing.assert_allclose(log.cameras.T_world_camera[0, i].ravel(), expected, atol=1e-12)
         others = [k for k in range(len(names)) if k != i]
         np.testing.assert_array_equal(
