@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import subprocess
@@ -276,6 +277,34 @@ def test_labels_are_right_to_the_pixel(view):
         env.step(action.astype(np.float32))
     for check in (check_ids_depth, check_normals, check_shadow_ids, check_flow):
         assert check(env, rng, 150) > 20
+    env.close()
+
+
+@pytest.mark.gl
+def test_the_first_person_does_not_see_itself_but_in_the_sphere():
+    """A turn of the eye is one in place: above the figure's axis, and nothing of it in the way."""
+    env = ChessBoard(action_mode="flat")
+    env.reset(seed=0, options={"view": "first", "camera_motion": "turn"})
+    scene, first = env.scene, env.camera_index()
+    own = [b.instance for b in scene.bodies if b.role == "player"]
+    renderer = make_renderer("raster", scene, env.meshes)
+    mirrored = 0
+    for _ in range(8):
+        for _ in range(75):
+            env.step(np.zeros(4, np.float32))
+        state = render_state(env.log, -1, scene, first)
+        player = state.position[scene.index("player")]
+        np.testing.assert_allclose(state.T_world_camera[:2, 3], player[:2], atol=1e-6)
+        layers = env.draw(("rgb", "ids"), width=320, height=176)
+        assert not np.isin(layers["ids"], own).any()
+        gone = dataclasses.replace(state, active=state.active & ~state.hidden)
+        without = renderer.draw(gone, 320, 176, ("rgb", "ids"))
+        assert np.array_equal(layers["ids"], without["ids"])
+        sphere = layers["ids"] == scene.bodies[scene.index("sphere")].instance
+        off = np.abs(layers["rgb"].astype(int) - without["rgb"]).max(axis=2)
+        mirrored += int((off[sphere] > 30).sum())
+    assert mirrored > 20
+    renderer.close()
     env.close()
 
 

@@ -367,6 +367,23 @@ def test_tiles_appear_where_nobody_sees_it():
 
 
 @pytest.mark.gl
+def test_the_drivers_eye_sees_road_where_the_car_is():
+    """The car has no inside: it is not seen from there, while its shadow is."""
+    env = RacingCar(action_mode="flat")
+    env.reset(seed=3, options={"view": "first", "camera_motion": "turn"})
+    own = [b.instance for b in env.scene.bodies if b.role in ("player", "wheel")]
+    shadow = 0
+    for _ in range(8):
+        for _ in range(75):
+            env.step(np.zeros(3, np.float32))
+        layers = env.draw(("ids", "shadow_ids"), width=320, height=176)
+        assert not np.isin(layers["ids"], own).any()
+        shadow += int(np.isin(layers["shadow_ids"], own).sum())
+    assert shadow > 100
+    env.close()
+
+
+@pytest.mark.gl
 def test_only_sky_is_seen_past_the_edge():
     """Half a turn of the third-person orbit: the camera looks past the car at the beginning."""
     env = RacingCar(action_mode="flat")

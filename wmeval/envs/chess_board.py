@@ -61,7 +61,8 @@ PIECES = len(FIXED) + len(DEALT)
 CAMERA_OFFSET: Vec3 = (0.0, -4.9, 1.75)
 CAMERA_LOOK_AT: Vec3 = (0.0, 0.0, 0.28)
 CAMERA_RATE = 6.0
-EYE: Vec3 = (0.0, 0.26, 0.765)
+EYE: Vec3 = (0.0, 0.0, 0.765)
+"""In the middle of the head, so that a turn of the eye is one in place."""
 
 
 class ChessBoard(WorldEnv):
@@ -128,7 +129,8 @@ class ChessBoard(WorldEnv):
 
     `view`, `camera`, `camera_motion`, `seed_space`: see `WorldEnv.reset`. Views: `follow` (behind
     and above the character, smoothed by 6 per second, world-fixed heading as a Cinemachine rig that
-    nobody turns), `static` (the whole board), `top`, `first` (the character's eyes).
+    nobody turns), `static` (the whole board), `top`, `first` (the character's eyes, which do
+    not see itself but for its shadow and its image in the sphere).
 
     ## Physical parameters
 
@@ -266,7 +268,8 @@ def compose(pieces: list[Placed]) -> Composition:
             Camera(name="top", position=(0.0, -0.01, 38.0), target=(0.0, 0.0, 0.0),
                    fov_y_deg=42.0),
             Camera(name="first", position=plus(centre, EYE),
-                   target=plus(centre, (0.0, 6.0, 0.4)), fov_y_deg=58.0),
+                   target=plus(centre, (0.0, 6.0, 0.4)), fov_y_deg=58.0,
+                   hides=tuple(f"player_{bone.name}" for bone in SKELETON)),
         ),
         sun=Sun(direction=unit((0.5, 0.45, -0.9)), color=(1.0, 0.98, 0.95), strength=1.9,
                 softness=0.05),

@@ -117,7 +117,8 @@ class RacingCar(WorldEnv):
     `view`, `camera`, `camera_motion`, `seed_space`: see `WorldEnv.reset`. Views: `follow` (behind
     the car; with its speed it pulls back by up to 3 m, looks further ahead, and its vertical field
     of view opens from 65 to 80 deg), `static` (the first hundred metres from the side, above the
-    trees), `top` (the same from straight above), `first` (the driver's eye).
+    trees), `top` (the same from straight above), `first` (the driver's eye, which
+    sees of the car its shadow only).
 
     ## Physical parameters
 
@@ -395,7 +396,9 @@ _CAMERAS = (
     Camera(name="top", position=(0.1, 33.0, 118.0), target=(0.0, 33.0, 0.0),
            fov_y_deg=23.5, near=1.0, far=900.0),
     Camera(name="first", position=(START[0], 0.0, 1.1), target=(START[0], 10.0, 0.5),
-           fov_y_deg=60.0, near=0.05, far=900.0),
+           fov_y_deg=60.0, near=0.05, far=900.0,
+           # The car has no inside: its skin, seen from there, is a tub without a roof.
+           hides=("car", *(f"wheel_{name}" for name in WHEELS))),
 )  # fmt: skip
 
 _MATERIALS = (
