@@ -120,6 +120,35 @@ def test_half_is_below_wherever_it_is_cut(degrees):
         assert slices(s, 24, 800) / CAVITY.volume == pytest.approx(0.5, abs=1e-6)
 
 
+def tilted(rng):
+    """Tilted vessels with waves of all sizes, so that the surface cuts bottom, shoulder, neck."""
+    for size in (0.03, 0.1, 0.2):
+        for degrees in (48, 66, 80, 90, 100, 118):
+            yield surface(degrees, rng.uniform(0, 6.28), size * rng.normal(size=(3, 3)))
+
+
+def test_the_level_is_found_in_few_looks_at_the_wall_to_a_ten_millionth(monkeypatch):
+    looks = []
+    crossings = Cavity.crossings
+
+    def counted(self, *args):
+        found = crossings(self, *args)
+        looks.append(found.size)
+        return found
+
+    monkeypatch.setattr(Cavity, "crossings", counted)
+    for s in tilted(np.random.default_rng(3)):
+        del looks[:]
+        level = s.level
+        # Of 432 ways at the whole wall; creeping there, height after height, takes a hundred.
+        assert sum(looks) < 10 * 432 * (len(CAVITY.points) - 1)
+        excess, area = s._excess(level, s._fan(432))
+        assert np.abs(s.slopes).max() > 0.02  # or fewer ways would do
+        assert abs(excess) < 1e-7 * CAVITY.volume
+        higher, _ = s._excess(level + 1e-6, s._fan(432))
+        assert (higher - excess) / 1e-6 == pytest.approx(area, rel=0.05)
+
+
 def test_a_steady_slope_of_all_shapes_is_a_plane():
     slope = np.array([0.12, -0.05, 0])
     s = Surface(CAVITY, np.array([0, 0, 1.0]), np.tile(slope, (3, 1)))

@@ -189,19 +189,41 @@ class Cavity:
         Returns:
             (...) distances [m] to the nearest crossing ahead.
         """
-        o, d = np.broadcast_arrays(origin, direction)
-        o, d = o[..., None, :], d[..., None, :]
+        return np.asarray(self.crossings(origin, direction).min(axis=-1))
+
+    def pieces(
+        self, chosen: NDArray[np.intp] | None = None
+    ) -> tuple[F8, F8, F8, F8, F8, NDArray[np.bool_]]:
+        """Ends z0, z1 and r0, r1 [m] of pieces of the wall, dr / dz, and whether they are level."""
+        k = slice(None) if chosen is None else chosen
+        z0, z1, r0, r1, slope, flat = self._pieces
+        return z0[k], z1[k], r0[k], r1[k], slope[k], flat[k]
+
+    @cached_property
+    def _pieces(self) -> tuple[F8, F8, F8, F8, F8, NDArray[np.bool_]]:
         p = self.points
         z0, z1, r0, r1 = p[:-1, 1], p[1:, 1], p[:-1, 0], p[1:, 0]
         flat = z1 <= z0
-        slope = (r1 - r0) / np.where(flat, 1.0, z1 - z0)
+        return z0, z1, r0, r1, (r1 - r0) / np.where(flat, 1.0, z1 - z0), flat
+
+    def crossings(self, origin: F8, direction: F8, piece: NDArray[np.intp] | None = None) -> F8:
+        """As `exits`, to each of the P pieces of the wall: (..., P), inf where it is missed.
+
+        Args:
+            origin: (..., 3) [m].
+            direction: (..., 3), unit.
+            piece: (...) the one piece that each ray is asked about; then the result is (..., 1).
+        """
+        o, d = np.broadcast_arrays(origin, direction)
+        o, d = o[..., None, :], d[..., None, :]
+        z0, z1, r0, r1, slope, flat = self.pieces(None if piece is None else piece[..., None])
         # (o + t d)_xy^2 = (start + t rate)^2 on a cone.
         start = r0 + slope * (o[..., 2] - z0)
         rate = slope * d[..., 2]
         a = d[..., 0] ** 2 + d[..., 1] ** 2 - rate * rate
         b = o[..., 0] * d[..., 0] + o[..., 1] * d[..., 1] - start * rate
         c = o[..., 0] ** 2 + o[..., 1] ** 2 - start * start
-        best = np.full(o.shape[:-2], np.inf)
+        best = np.full(a.shape, np.inf)
         tiny = 1e-12
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(b * b - a * c)
@@ -209,13 +231,13 @@ class Cavity:
             for t in (q / a, c / q):
                 z = o[..., 2] + t * d[..., 2]
                 good = (t > tiny) & (z >= z0 - tiny) & (z <= z1 + tiny) & (start + t * rate >= 0)
-                best = np.minimum(best, np.where(good & ~flat, t, np.inf).min(axis=-1))
+                best = np.minimum(best, np.where(good & ~flat, t, np.inf))
             t = (z0 - o[..., 2]) / d[..., 2]
             x, y = o[..., 0] + t * d[..., 0], o[..., 1] + t * d[..., 1]
             away = np.hypot(x, y)
             low, high = np.minimum(r0, r1), np.maximum(r0, r1)
             good = flat & (t > tiny) & (away >= low - tiny) & (away <= high + tiny)
-            best = np.minimum(best, np.where(good, t, np.inf).min(axis=-1))
+            best = np.minimum(best, np.where(good, t, np.inf))
         return np.asarray(best)
 
     @cached_property

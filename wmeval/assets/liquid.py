@@ -53,6 +53,7 @@ def _series() -> F8:
 
 
 SERIES = _series()
+_SERIES_BOTH = np.concatenate([SERIES, SERIES * (2 * np.arange(_TERMS) + 1)])
 
 
 def shapes(q: F8) -> F8:
@@ -62,15 +63,51 @@ def shapes(q: F8) -> F8:
         q: distance from the middle, 1 at the wall.
     """
     inner = np.minimum(q, 1.0)
-    q2 = inner * inner
     out = np.empty((MODES, *q.shape))
-    for n in range(2):
-        value = np.full(q.shape, SERIES[n, -1])
-        for coefficient in SERIES[n, -2::-1]:
-            value = value * q2 + coefficient
-        out[n] = value * np.where(q > 1, inner / np.maximum(q, 1.0), 1.0)
+    out[:2] = _polynomials(SERIES, inner * inner)
+    out[:2] *= np.where(q > 1, inner / np.maximum(q, 1.0), 1.0)
     out[2] = 1.0 - out[0] - out[1]
     return out
+
+
+def _shapes_and_slopes(q: F8) -> tuple[F8, F8]:
+    """As `shapes`, and dg_n / dq, of ways (S,)."""
+    inner = np.minimum(q, 1.0)
+    values = _polynomials(_SERIES_BOTH, inner * inner)
+    g, slope = np.empty((MODES, len(q))), np.empty((MODES, len(q)))
+    np.multiply(values[:2], np.where(q > 1, inner / np.maximum(q, 1.0), 1.0), out=g[:2])
+    np.multiply(values[2:], q <= 1, out=slope[:2])
+    g[2], slope[2] = 1.0 - g[0] - g[1], 1.0 - slope[0] - slope[1]
+    return g, slope
+
+
+def _polynomials(coefficients: F8, x: F8) -> F8:
+    """(N, ...) values at x (...) of N polynomials (N, terms), lowest power first."""
+    columns = coefficients.reshape(*coefficients.shape, *[1] * x.ndim)
+    out = np.empty((len(coefficients), *x.shape))
+    out[:] = columns[:, -1]
+    for k in range(coefficients.shape[1] - 2, -1, -1):
+        out *= x
+        out += columns[:, k]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Fan:
+    """Level ways from the middle of a section to the wall.
+
+    Attributes:
+        way: (S, 3) unit.
+        x, y: (S,) their parts along and across the tilt.
+        away: (S,) [m] to the wall at the level plane.
+        piece: (S,) of the wall there.
+    """
+
+    way: F8
+    x: F8
+    y: F8
+    away: F8
+    piece: NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +154,20 @@ class Surface:
     @cached_property
     def level(self) -> float:
         """How much [m] the surface's mean stands above the plane that halves the cavity."""
-        if self._simple or np.abs(self.slopes).max() < 1e-6:
+        # What the finite number of ways gets wrong grows with the wave.
+        most = float(np.abs(self.slopes).max())
+        if self._simple or most < 1e-6:
             return 0.0  # the wave's crest and trough are alike about the middle
-        low, f_low = 0.0, self._excess(0.0)
-        high = -f_low / (math.pi * self.half[0] * self.half[1])
-        f_high = self._excess(high)
-        for _ in range(12):
-            if abs(f_high) < 3e-8 * self.cavity.volume or f_high == f_low:
-                break
-            low, high, f_low = high, high - f_high * (high - low) / (f_high - f_low), f_high
-            f_high = self._excess(high)
-        return high
+        level = 0.0
+        for count in dict.fromkeys((_FINE[0][1], next(n for limit, n in _FINE if most < limit))):
+            fan = self._fan(count)
+            for _ in range(8):
+                excess, area = self._excess(level, fan)
+                level -= excess / area
+                # What a step leaves is of second order in what it mended.
+                if abs(excess) < 1e-5 * self.cavity.volume:
+                    break
+        return level
 
     @cached_property
     def _simple(self) -> bool:
@@ -168,65 +208,122 @@ class Surface:
         x, y = x / away, y / away
         return x[:, None] * u + y[:, None] * v, x, y
 
-    def _rim_at(self, level: float) -> tuple[F8, F8]:
-        """Level distances (S,) from the centre to the wall on the surface, and heights there."""
-        way, x, y = self._ways
-        centre = self.centre
-        height = np.full(SEGMENTS, level)
-        away = self.cavity.exits(centre + height[:, None] * self.up, way)
+    def _excess(self, level: float, fan: _Fan) -> tuple[float, float]:
+        """Volume under the surface at an offset, less that under the level plane.
+
+        And its derivative: the area [m^2] that the surface covers, seen along up.
+        """
+        away, height, piece = self._meeting(level, fan)
+        nodes, weights = _GAUSS
+        at = away[:, None] * nodes
+        eta = level + self.rise(fan.x[:, None] * at, fan.y[:, None] * at)
+        inner = ((eta * at) @ weights) * away
+        # The wall between the level plane and the rim leans.
+        few, shares = _GAUSS_WALL
+        origin = self.centre + (height[:, None] * few)[..., None] * self.up
+        way = np.repeat(fan.way[:, None, :], len(few), axis=1)
+        wall = self.cavity.crossings(origin, way, np.repeat(piece[:, None], len(few), axis=1))[
+            ..., 0
+        ]
+        # On one piece where both ends are.
+        other = (piece != fan.piece) | ~np.isfinite(wall).all(axis=1)
+        if other.any():
+            wall[other] = self.cavity.exits(origin[other], way[other])
+        outer = 0.5 * height * ((wall * wall - (away * away)[:, None]) @ shares)
+        turn = 2 * math.pi / len(away)
+        return float((inner + outer).sum() * turn), float(0.5 * (away * away).sum() * turn)
+
+    def _fan(self, count: int) -> _Fan:
+        turn = (np.arange(count) + 0.5) * (2 * math.pi / count)
+        u, v = self.axes
+        x, y = np.cos(turn), np.sin(turn)
+        return self._aimed(x[:, None] * u + y[:, None] * v, x, y)
+
+    def _aimed(self, way: F8, x: F8, y: F8) -> _Fan:
+        near = self.cavity.crossings(self.centre, way)
+        return _Fan(way, x, y, near.min(axis=1), near.argmin(axis=1))
+
+    def _meeting(self, level: float, fan: _Fan) -> tuple[F8, F8, NDArray[np.intp]]:
+        """Where surface and wall meet along the ways of a fan.
+
+        Newton's method on the piece of the wall that a way is heading for. A way that meets it
+        beyond its ends is headed for what stands at its new height.
+
+        Returns:
+            Level distances (S,) and heights (S,) [m], and the piece of the wall of each.
+        """
+        away, piece, height = fan.away.copy(), fan.piece.copy(), np.full(len(fan.x), level)
+        todo = np.arange(len(away))
+        for turn in range(_ROUNDS):
+            if turn:
+                origin = self.centre + height[todo, None] * self.up
+                near = self.cavity.crossings(origin, fan.way[todo])
+                piece[todo], away[todo] = near.argmin(axis=1), near.min(axis=1)
+            away[todo], good = self._on_pieces(level, fan, todo, away[todo], piece[todo])
+            height[todo] = level + self.rise(fan.x[todo] * away[todo], fan.y[todo] * away[todo])
+            todo = todo[~good]
+            if not len(todo):
+                break
+        # The nearest wall is meant, not the far side of a neck.
+        origin = self.centre + height[:, None] * self.up
+        wrong = np.abs(self.cavity.crossings(origin, fan.way).min(axis=1) - away) > 1e-9
+        wrong[todo] = True
+        if wrong.any():
+            way, x, y = fan.way[wrong], fan.x[wrong], fan.y[wrong]
+            away[wrong], height[wrong], piece[wrong] = self._crept(level, way, x, y)
+        return away, height, piece
+
+    def _on_pieces(
+        self, level: float, fan: _Fan, ways: NDArray[np.intp], start: F8, piece: NDArray[np.intp]
+    ) -> tuple[F8, NDArray[np.bool_]]:
+        """Level distances at which ways meet one piece each, and whether they truly do."""
+        way, x, y = fan.way[ways], fan.x[ways], fan.y[ways]
+        z0, z1, r0, r1, slope, flat = self.cavity.pieces(piece)
+        (u, v), (a, b) = self.axes, self.half
+        reach = np.hypot(x / a, y / b)
+        # How each shape rises along each way.
+        lean = (self.slopes @ u)[:, None] * x + (self.slopes @ v)[:, None] * y
+        t = start
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for _ in range(6):
+                g, slopes = _shapes_and_slopes(t * reach)
+                rise = level + t * (lean * g).sum(axis=0)
+                climb = (lean * slopes).sum(axis=0)
+                point = self.centre + t[:, None] * way + rise[:, None] * self.up
+                move = way + climb[:, None] * self.up
+                radius = r0 + slope * (point[:, 2] - z0)
+                round_ = 0.5 * ((point[:, :2] ** 2).sum(axis=1) - radius * radius)
+                change = (point[:, :2] * move[:, :2]).sum(axis=1) - radius * slope * move[:, 2]
+                step = np.where(flat, (point[:, 2] - z0) / move[:, 2], round_ / change)
+                t = t - step
+                if np.abs(step).max() < _STEP:  # the next one would be its square
+                    break
+            z, tiny = point[:, 2], 1e-10
+            inside = (z > z0 - tiny) & (z < z1 + tiny) & (radius > -tiny)
+            wide = np.hypot(point[:, 0], point[:, 1])
+            low, high = np.minimum(r0, r1), np.maximum(r0, r1)
+            inside = np.where(flat, (wide > low - tiny) & (wide < high + tiny), inside)
+            good = inside & (np.abs(step) < _STEP) & (t > 0)
+        return np.where(np.isfinite(t) & (t > 0), t, start), good
+
+    def _crept(self, level: float, way: F8, x: F8, y: F8) -> tuple[F8, F8, NDArray[np.intp]]:
+        """As `_meeting`, by going to the wall at one height after the other."""
+        height = np.full(len(x), level)
         for _ in range(60):
+            near = self.cavity.crossings(self.centre + height[:, None] * self.up, way)
+            away = near.min(axis=1)
             new = level + self.rise(x * away, y * away)
             if np.abs(new - height).max() < 1e-12:
                 break
             height = new
-            away = self.cavity.exits(centre + height[:, None] * self.up, way)
-        return away, height
-
-    def _excess(self, level: float) -> float:
-        """Volume under the surface at an offset, less that under the level plane."""
-        _, x, y = self._fine
-        away, height = self._fine_rim(level)
-        nodes, weights = _GAUSS
-        at = away[:, None] * nodes
-        eta = level + self.rise(x[:, None] * at, y[:, None] * at)
-        inner = ((eta * at) @ weights) * away
-        way = self._fine[0]
-        # The wall between the level plane and the rim leans.
-        few, shares = _GAUSS_WALL
-        t = height[:, None] * few
-        origin = self.centre + t[..., None] * self.up
-        wall = self.cavity.exits(origin, way[:, None, :])
-        outer = 0.5 * height * ((wall * wall - (away * away)[:, None]) @ shares)
-        return float((inner + outer).sum() * (2 * math.pi / len(x)))
-
-    @cached_property
-    def _fine(self) -> tuple[F8, F8, F8]:
-        # What the finite number of ways gets wrong grows with the wave.
-        most = float(np.abs(self.slopes).max())
-        count = next(n for limit, n in _FINE if most < limit)
-        turn = (np.arange(count) + 0.5) * (2 * math.pi / count)
-        u, v = self.axes
-        x, y = np.cos(turn), np.sin(turn)
-        return x[:, None] * u + y[:, None] * v, x, y
-
-    def _fine_rim(self, level: float) -> tuple[F8, F8]:
-        way, x, y = self._fine
-        height = np.full(len(x), level)
-        away = self.cavity.exits(self.centre + height[:, None] * self.up, way)
-        for _ in range(20):
-            new = level + self.rise(x * away, y * away)
-            if np.abs(new - height).max() < 1e-9:
-                break
-            height = new
-            away = self.cavity.exits(self.centre + height[:, None] * self.up, way)
-        return away, height
+        return away, height, near.argmin(axis=1)
 
     @cached_property
     def rim(self) -> F8:
         """Where surface and wall meet: (SEGMENTS, 3) [m], once around."""
         way, x, y = self._ways
         if not self._simple:
-            away, height = self._rim_at(self.level)
+            away, height, _ = self._meeting(self.level, self._aimed(way, x, y))
             return np.asarray(self.centre + away[:, None] * way + height[:, None] * self.up)
         # On the cylinder x^2 + y^2 = R^2: a quadratic for each height of the wave.
         radius2 = self.cavity.radius**2
@@ -265,6 +362,8 @@ def _gauss(count: int) -> tuple[F8, F8]:
 
 _GAUSS, _GAUSS_WALL = _gauss(8), _gauss(3)
 _FINE = ((0.002, 96), (0.02, 192), (math.inf, 432))
+_ROUNDS = 8
+_STEP = 1e-8
 
 
 def liquid_mesh(surface: Surface) -> MeshData:
