@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,6 +37,7 @@ def wild(steps=150):
     return np.clip(actions, -1, 1).astype(np.float32)
 
 
+@cache
 def play(plan):
     """Vectors and modal state of every control step of a plan."""
     env = make()
@@ -141,7 +143,47 @@ def test_the_chirp_sweeps_from_0_3_to_3_hertz():
     assert half[-1] == pytest.approx(1 / 6, abs=1 / 12)
 
 
-def test_only_the_chirp_excites_the_modes_for_long_and_rest_is_still():
+def rise(plan):
+    """Largest rise of mode 1 at the wall [m] at every control step of a plan."""
+    return np.hypot(*play(plan)[1]["slosh_amplitude"][:, :2].T)
+
+
+def test_the_chirp_is_played_as_commanded_and_resonates():
+    vectors, _ = play("chirp_strafe")
+    # The bound of the work volume takes no part: the way is that of the commands alone.
+    push = 0.8 * load_plan("LiquidContainer", "chirp_strafe").actions(("right",), TICK)[:, 0]
+    push = np.repeat(push, 5)
+    speed = np.concatenate([[0.0], np.cumsum(push) / 60])
+    way = np.concatenate([[0.0], np.cumsum(speed[:-1] / 60 + push / 7200)])
+    np.testing.assert_allclose(vectors[:, 9], speed, atol=1e-6)
+    np.testing.assert_allclose(vectors[:, 0], way, atol=1e-6)
+    assert np.abs(way).max() < 0.6 - 0.002
+    assert not np.ptp(vectors[:, [1, 2]], axis=0).any()
+    # The sweep passes 2.39 Hz at t = 14.7 s; a mode that rings for 2.3 s answers a little later.
+    wave = rise("chirp_strafe")
+    peak = int(np.argmax(wave)) / 60
+    assert 14.7 < peak < 14.7 + 2.3
+    assert wave.max() > 2 * wave[: 12 * 60].max()
+    assert wave[-30:].max() < 0.5 * wave.max()
+    # It shakes the liquid more than any other profile does, over the clip.
+    rms = {name: float(np.sqrt(np.mean(rise(name) ** 2))) for name in PROFILES}
+    assert max(rms, key=rms.get) == "chirp_strafe"
+    assert rms["chirp_strafe"] > 1.4 * rms["impulse_decay"] > 0
+
+
+def test_a_held_strafe_ends_at_the_bound_as_its_plan_says():
+    vectors, _ = play("step_hold")
+    held = slice(2 * 60, 10 * 60)
+    moving = np.flatnonzero(vectors[:, 9]) / 60
+    assert moving[0] == pytest.approx(2.0, abs=0.02)
+    assert moving[-1] == pytest.approx(4.43, abs=0.03)
+    assert (vectors[held][1:, 19] == 1).all()
+    assert vectors[-1, 0] == pytest.approx(0.6, abs=1e-6)
+    doc = load_plan("LiquidContainer", "step_hold").doc
+    assert "from t = 4.43 s on stands at the right bound while the strafe is still held" in doc
+
+
+def test_rest_is_still_a_held_strafe_leans_the_surface_and_a_pulse_dies_away():
     played = {name: play(name) for name in ("rest", "step_hold", "impulse_decay")}
     modal = {name: seen for name, (_, seen) in played.items()}
     assert not modal["rest"]["slosh_amplitude"].any()
