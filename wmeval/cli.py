@@ -487,7 +487,11 @@ def pair(
     ] = 1,
     view: Annotated[
         str | None,
-        typer.Option("--view", help="Camera: follow, top, ...; default: the plan's, else static."),
+        typer.Option(
+            "--view",
+            help="Camera: static, top, ...; default: the plan's, else static, every scene's still "
+            "view of the whole action.",
+        ),
     ] = None,
     size: Size = "640x352",
     grid: Annotated[str, typer.Option(help="candidate or reference: whose frame times.")] = (

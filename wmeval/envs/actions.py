@@ -19,6 +19,9 @@ ActionMode = Literal["hybrid", "flat"]
 Action: TypeAlias = "NDArray[Any] | Mapping[str, Any]"
 """An array (A,), or a mapping of "continuous" (C,) and "discrete" (D,)."""
 
+_SHOWN = 6
+"""More channels than these are not all named in a message."""
+
 PRESSED = 0.5
 """A branch above this is 1."""
 
@@ -45,7 +48,9 @@ class ActionForm:
         self._continuous = count - len(self.branches)
         if self.channels[self._continuous :] != self.branches:
             raise ValueError(f"{env_id}: branches {self.branches} are not the last channels")
-        self._where = f"{env_id}: the action ({', '.join(self.channels)})"
+        self._where = f"{env_id}: the action"
+        shown = self.channels if count <= _SHOWN else (*self.channels[: _SHOWN - 1], "...")
+        self._order = f" (channels: {', '.join(shown)})"
         self._shape = (count,)
         self._plain = not self.branches
         box = gym.spaces.Box(-1.0, 1.0, (self._continuous,), np.float32)
@@ -96,12 +101,15 @@ class ActionForm:
     def _of_parts(self, action: Mapping[str, Any]) -> tuple[float, ...]:
         where = self._where
         if self._plain:
-            raise UserError(f"{where} is a mapping: this scene has no branches; give an array")
+            raise UserError(
+                f"{where} is a mapping: this scene has no branches; give an array{self._order}"
+            )
         names = {"continuous": self.channels[: self._continuous], "discrete": self.branches}
         if set(action) != set(names):
             raise UserError(f"{where} has the keys {sorted(map(str, action))}: give {list(names)}")
         parts = {
-            key: self._numbers(action[key], f"{where}: {key}", names[key], "biuf") for key in names
+            key: self._numbers(action[key], f"{where}: {key}", names[key], kinds)
+            for key, kinds in (("continuous", "fiu"), ("discrete", "biuf"))
         }
         self._within(parts["continuous"], names["continuous"], -1.0)
         for name, value in zip(self.branches, parts["discrete"], strict=True):
@@ -117,9 +125,13 @@ class ActionForm:
         except ValueError as error:
             raise UserError(f"{where} is no array: {error}") from error
         if array.dtype.kind not in kinds and not (array.size == 0 and array.dtype.kind != "O"):
-            raise UserError(f"{where} has type {array.dtype}: give float32 numbers in [-1, 1]")
+            raise UserError(
+                f"{where} has type {array.dtype}: give float32 numbers in [-1, 1]{self._order}"
+            )
         if array.shape != (len(names),):
-            raise UserError(f"{where} has shape {array.shape}: give shape {(len(names),)}")
+            raise UserError(
+                f"{where} has shape {array.shape}: give shape {(len(names),)}{self._order}"
+            )
         numbers: list[float] = array.tolist()
         return numbers
 

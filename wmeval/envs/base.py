@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, cast, get_args
 
 import gymnasium as gym
@@ -198,8 +199,12 @@ class WorldEnv(gym.Env[Any, Any]):
         renderer_options: Mapping[str, JsonValue] | None = None,
         action_mode: ActionMode = "hybrid",
         observation_mode: ObservationMode = "full",
+        **unknown: Any,
     ) -> None:
         row = self.row
+        if unknown:
+            choices = ", ".join(sorted(self.arguments()))
+            raise UserError(f"{row.id}: no argument {min(unknown)!r}: choose from {choices}")
         engine = row.engines[0] if engine is None else engine
         self.clock = _clock(row, dt, control_period)
         _known("info_level", info_level, get_args(InfoLevel))
@@ -262,7 +267,7 @@ class WorldEnv(gym.Env[Any, Any]):
         self._events: list[Event] = []
         self._keeping = False
         self._looking = False
-        self._over = False
+        self._over = self._closed = False
         self._pictured = True
         self._speaks = type(self)._side_info is not WorldEnv._side_info
         self._gain, self._late = 1.0, 0
@@ -343,6 +348,17 @@ class WorldEnv(gym.Env[Any, Any]):
             **self._settings(),
         }
 
+    @classmethod
+    def arguments(cls) -> frozenset[str]:
+        """Names of the constructor's arguments."""
+        return frozenset(
+            name
+            for base in cls.__mro__
+            if "__init__" in vars(base)
+            for name, p in signature(vars(base)["__init__"]).parameters.items()
+            if p.kind is p.KEYWORD_ONLY
+        )
+
     @property
     def world_spec(self) -> WorldSpec:
         """All that makes this episode's world again.
@@ -408,9 +424,12 @@ class WorldEnv(gym.Env[Any, Any]):
                 (class docstring).
 
         Raises:
-            UserError: an unknown option or value, naming the known ones.
+            UserError: no whole seed, or an unknown option or value, naming the known ones.
         """
-        super().reset(seed=seed)
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if seed is not None and not (whole and seed >= 0):
+            raise UserError(f"{self.ID}: seed = {seed!r}: give a whole number, at least 0, or None")
+        super().reset(seed=None if seed is None else int(seed))
         chosen = self._checked(options)
         # A drawn seed, not a drawn state: every episode can be made again from its seed alone.
         self.seed = int(self.np_random.integers(2**31)) if seed is None else int(seed)
@@ -449,7 +468,7 @@ class WorldEnv(gym.Env[Any, Any]):
         last, self._world = self._world, None
         self._world = open_world(spec, events=looking, branching=self.branching, instead_of=last)
         self._spec, self.options, self.view = spec, chosen, view
-        self._actions, self._events, self._over = [], [], False
+        self._actions, self._events, self._over, self._closed = [], [], False, False
         self._player = -1 if self.PLAYER is None else scene.index(self.PLAYER)
         self._log = log = self._world.reset()
         self._begin(scene)
@@ -518,7 +537,7 @@ class WorldEnv(gym.Env[Any, Any]):
             self._world.close()
             self._world = None
         self._pictures.release()
-        self._over = True
+        self._over = self._closed = True
 
     # --- pictures -------------------------------------------------------------------------------
 
@@ -543,10 +562,13 @@ class WorldEnv(gym.Env[Any, Any]):
             row: row of ``log``.
 
         Raises:
-            UserError: an unknown layer or view, a size out of range, or no such row.
+            UserError: an unknown layer or view, a size out of range, no such row, or the
+                environment is closed.
         """
         names = rendered_layers(layers)
         size = self.picture_size(width, height)
+        if self._closed:
+            raise UserError(f"{self.ID}: the environment is closed: call reset() before draw()")
         spec = self.world_spec
         shown = self.log if log is None else log
         if not -len(shown) <= row < len(shown):

@@ -49,9 +49,11 @@ class BilliardGame(WorldEnv):
 
     A white, a yellow and a red ball on a carom table without pockets (Union Mondiale de Billard:
     2.84 m x 1.42 m, balls of 61.5 mm) in a club room. The engine `carom` is event-driven: balls
-    slide, roll and spin in closed form from one impact to the next, so that nothing depends on the
-    substep, on the control rate or on when somebody looks; side spin, draw, follow, throw and
-    cushions follow published models (paper, Appendix "Unity Scenes", BilliardGame).
+    slide, roll and spin in closed form from one impact to the next, so that no motion depends on
+    the substep, on the control rate or on when somebody looks; side spin, draw, follow,
+    throw and cushions follow published models (paper, Appendix "Unity Scenes", BilliardGame).
+    Only contacts and events know substeps: they are dated by the state that an impact led to, up
+    to one dt after it.
 
     ## Action space
 
@@ -79,7 +81,9 @@ class BilliardGame(WorldEnv):
     The hit point is clamped to the unit circle, which is the miscue limit, half the ball's radius.
     A shot gives the cue ball force x 1 ms, up to 6.19 m/s, along the aim, the cue held level, and
     the spin of the hit point; the small deviation called squirt is left out. A rise of `execute`
-    while something moves strikes nothing. After a shot has come to rest the next may follow.
+    while something moves strikes nothing. After a shot has come to rest the next may follow. A
+    strike at `force` -1 (0 N) is a shot that moves nothing: it counts, and the next may follow at
+    once.
 
     ## Observation space
 
@@ -110,7 +114,8 @@ class BilliardGame(WorldEnv):
     ## Episode end
 
     Terminated when `force_end` is 1: the balls stop where they are. Truncated after `max_steps`
-    (600: 10 s at 60 Hz).
+    (600: 10 s at 60 Hz). An agent that draws from `action_space` sets `force_end` in half of its
+    actions and so ends the game at once: let it hold 0, or choose when to end.
 
     ## Arguments
 
