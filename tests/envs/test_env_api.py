@@ -357,6 +357,11 @@ def test_every_scene_branches_in_mid_episode(env_id, branching):
         np.testing.assert_array_equal(other.vector, env.vector)
         assert digest(other.log) == digest(env.log)
         assert (other.time, other.events, other.view) == (env.time, env.events, env.view)
+        # A fork begins without composing: what an episode knows must reach it all the same.
+        mine, theirs = (
+            {name for name, value in vars(e).items() if value is not None} for e in (env, other)
+        )
+        assert mine - theirs <= {"_np_random_seed"}
     held = len(env.row.branches)
     for action in actions:
         away = np.concatenate([-action[: len(action) - held], action[len(action) - held :]])

@@ -56,6 +56,7 @@ class RigidBenchTask(WorldEnv):
         "azimuth_deg": "camera's azimuth from the task's x axis [deg]; default: searched",
     }
     tracked_roles = ()
+    _MEMORY = ("_sample",)
 
     def __init__(
         self, *, physics: str | None = None, assets: str | None = None, **common: Unpack[EnvOptions]
