@@ -49,9 +49,7 @@ TABLE_10 = {
     "SunRisesAndSets": Paper(0, 0, 9, "orbit", {"lighting"}),
     "WanderingGarden": Paper(4, 0, 50, "first", {"consistency"}),
 }  # fmt: skip
-ROWS = {
-    short_name(row.id): row for row in ENVIRONMENTS.values() if row.id.startswith("WMEval/")
-}
+ROWS = {short_name(row.id): row for row in ENVIRONMENTS.values() if row.id.startswith("WMEval/")}
 
 
 def test_the_nine_scenes_are_there_and_no_other():

@@ -35,7 +35,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,6 @@ OPTIONS: dict[str, tuple[str, float, float]] = {
     "friction_erp": ("frictionERP", 0.0, 1.0),
     "contact_slop": ("contactSlop", 0.0, 1.0),
     "cone_friction": ("enableConeFriction", 0, 1),
-    "contact_breaking_threshold": ("contactBreakingThreshold", 0.0, 1.0),
     "split_impulse": ("useSplitImpulse", 0, 1),
 }
 _SWITCHES = ("cone_friction", "split_impulse", "maximal_coordinates")
@@ -72,10 +71,14 @@ _SWITCHES = ("cone_friction", "split_impulse", "maximal_coordinates")
 0.54) and leaves a resting penetration of a third of a millimetre; the default is PyBullet's."""
 
 _BODY_OPTIONS = {
+    "contact_breaking_threshold": ("", 0.0, 1.0),
     "contact_processing_threshold": ("", 0.0, 1.0),
     "maximal_coordinates": ("", 0, 1),
 }
-"""Options that bodies are made with."""
+"""Options that bodies are made with; the first is of the process (see `BulletEngine._own`)."""
+
+BREAKING_THRESHOLD_M = 0.02
+"""Bullet's default: the distance at which a contact is given up."""
 _MAX_RAYS = 4096
 _NEVER_TURNS = 1e12
 """Inertia [kg m2] of an upright body: an impulse of 1 kN s at 1 m turns it at 1e-9 rad/s."""
@@ -114,6 +117,9 @@ def _pybullet() -> ModuleType:
 
 class BulletEngine(Stage):
     """Rigid bodies by PyBullet; also the `SubstepView` of its drivers and a `RayQuery`."""
+
+    _breaking_now: ClassVar[float] = math.nan
+    """Breaking threshold [m] that the process's worlds have now."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,6 +169,8 @@ class BulletEngine(Stage):
         self._scene, self._meshes = scene, meshes
         self._set_stage(scene, dt)
         self._body_threshold = body_options["contact_processing_threshold"]
+        self._breaking = body_options["contact_breaking_threshold"]
+        self._own()
         self._maximal = bool(body_options["maximal_coordinates"])
         # None: the body has no collision geometry or its slot is empty; its state is only data.
         self._ids: list[int | None] = []
@@ -478,6 +486,17 @@ class BulletEngine(Stage):
             )
         return self
 
+    def _own(self) -> None:
+        """Put this world's breaking threshold in force.
+
+        Bullet keeps it in one variable of the process, for all its worlds: without this, a world
+        of another scene in the same process would change this one's contacts.
+        """
+        self._p.setPhysicsEngineParameter(
+            contactBreakingThreshold=self._breaking, physicsClientId=self._client
+        )
+        BulletEngine._breaking_now = self._breaking
+
     def _steps(
         self,
         action: Sequence[float],
@@ -487,6 +506,8 @@ class BulletEngine(Stage):
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
         self.action = tuple(action)  # a caller may reuse its array
+        if BulletEngine._breaking_now != self._breaking:
+            self._own()
         step: Callable[[int], None] = self._p.stepSimulation
         c, before, damped = self._client, self._before, self._damped
         poses, velocities, carried = self._poses, self._velocities, self._carried
@@ -713,6 +734,7 @@ def _parameters(config: EngineConfig) -> tuple[dict[str, float], dict[str, float
     """Settings for PyBullet's world, and those of its bodies."""
     parameters: dict[str, float] = {}
     bodies = dict.fromkeys(_BODY_OPTIONS, 0.0)
+    bodies["contact_breaking_threshold"] = BREAKING_THRESHOLD_M
     known = {**OPTIONS, **_BODY_OPTIONS}
     for key, value in config.options.items():
         if key not in known:
