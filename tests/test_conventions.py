@@ -135,3 +135,17 @@ def test_tilt_is_the_angle_of_the_own_z_axis():
 def test_look_at_refuses_a_view_without_direction():
     with pytest.raises(ValueError, match="no view"):
         c.look_at(np.zeros(3), np.array([0, 0, 1.0]))
+
+
+def test_what_is_computed_of_components_does_not_depend_on_where_it_lies():
+    count = 369
+    memory = np.zeros(6 * count + 64)
+    vectors = memory[: 3 * count].reshape(count, 3)
+    vectors[:] = np.random.default_rng(0).uniform(0.1, 0.9, (count, 3))
+    x, y, z = c.apart(vectors)
+    assert np.array_equal(np.stack([x, y, z], axis=1), vectors)
+    found = set()
+    for gap in range(40):
+        place = memory[3 * count + gap : 4 * count + gap]
+        found.add(np.arctan2(y, x, out=place).tobytes() + np.exp(z, out=place).tobytes())
+    assert len(found) == 1

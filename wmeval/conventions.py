@@ -13,16 +13,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+_Number = TypeVar("_Number", bound=np.generic)
 
 GRAVITY_MPS2 = 9.81
 _P_SWAP = (0, 2, 1)
 # A Unity camera is x right, y up, z forward; an OpenCV camera is x right, y down, z forward.
 _FLIP_Y = np.diag([1.0, -1.0, 1.0])
+
+
+def apart(values: NDArray[_Number]) -> tuple[NDArray[_Number], ...]:
+    """The components of (..., K) vectors, each an array of its own.
+
+    What numpy computes of views into an array (arctan2, exp, powers) depends in the last bit on
+    where in memory the result comes to lie: of a strided input it takes one of two implementations.
+    """
+    return tuple(np.ascontiguousarray(np.moveaxis(values, -1, 0)))
 
 
 # --- quaternions (wxyz) -------------------------------------------------------------------------

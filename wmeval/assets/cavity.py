@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.conventions import apart
 from wmeval.errors import UserError
 
 F8 = NDArray[np.float64]
@@ -243,7 +244,8 @@ class Cavity:
     @cached_property
     def _angles(self) -> F8:
         """Angle from the lower end of the axis of every profile point, seen from the origin."""
-        angles = np.arctan2(self.points[:, 0], -self.points[:, 1])
+        away, up = apart(self.points)
+        angles = np.arctan2(away, -up)
         if (np.diff(angles) < -1e-12).any():
             raise UserError("cavity: some of its wall cannot be seen from the origin")
         return np.asarray(angles)

@@ -50,26 +50,27 @@ def blender_euler(quaternion_wxyz: F8) -> F8:
     Returns:
         (..., 3).
     """
-    R = quaternion_to_matrix(quaternion_wxyz)
-    c = np.hypot(R[..., 0, 0], R[..., 1, 0])
+    # Rows and columns first: what follows then depends on the values alone (`conventions.apart`).
+    R = np.ascontiguousarray(np.moveaxis(quaternion_to_matrix(quaternion_wxyz), (-2, -1), (0, 1)))
+    c = np.hypot(R[0, 0], R[1, 0])
     locked = c < 1e-9
     first = np.stack(
         [
             np.where(
                 locked,
-                np.arctan2(-R[..., 1, 2], R[..., 1, 1]),
-                np.arctan2(R[..., 2, 1], R[..., 2, 2]),
+                np.arctan2(-R[1, 2], R[1, 1]),
+                np.arctan2(R[2, 1], R[2, 2]),
             ),
-            np.arctan2(-R[..., 2, 0], c),
-            np.where(locked, 0.0, np.arctan2(R[..., 1, 0], R[..., 0, 0])),
+            np.arctan2(-R[2, 0], c),
+            np.where(locked, 0.0, np.arctan2(R[1, 0], R[0, 0])),
         ],
         axis=-1,
     )
     second = np.stack(
         [
-            np.arctan2(-R[..., 2, 1], -R[..., 2, 2]),
-            np.arctan2(-R[..., 2, 0], -c),
-            np.arctan2(-R[..., 1, 0], -R[..., 0, 0]),
+            np.arctan2(-R[2, 1], -R[2, 2]),
+            np.arctan2(-R[2, 0], -c),
+            np.arctan2(-R[1, 0], -R[0, 0]),
         ],
         axis=-1,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from wmeval.assets.models import Part
 from wmeval.assets.skin import Array, Skin, grid_skin, mapped, round_skin
 from wmeval.assets.solids import moved, turned
+from wmeval.conventions import apart
 from wmeval.scene import Color, Material, MeshData, Texture
 
 METAL: Color = (0.62, 0.63, 0.65)
@@ -89,7 +90,8 @@ def stalk(points: Array, radius: tuple[float, float], *, columns: int = 8) -> Sk
 
 def polar(d: Array) -> tuple[Array, Array, Array]:
     """Height z, distance from the axis and longitude of unit vectors (N, 3)."""
-    return d[:, 2], np.hypot(d[:, 0], d[:, 1]), np.arctan2(d[:, 1], d[:, 0])
+    x, y, z = apart(d)
+    return z, np.hypot(x, y), np.arctan2(y, x)
 
 
 def around(radius: Array, longitude: Array, height: Array) -> Array:

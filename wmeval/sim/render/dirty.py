@@ -55,7 +55,7 @@ def ball_outlines(centre: F8, radius: F8, view: View) -> F8:
         away = np.hypot(local[:, k], depth)
         with np.errstate(invalid="ignore"):
             half = np.arcsin(np.minimum(radius / np.maximum(away, 1e-9), 1.0))
-        angle = np.arctan2(local[:, k], np.maximum(depth, 1e-9))
+        angle = np.arctan2(np.ascontiguousarray(local[:, k]), np.maximum(depth, 1e-9))
         limit = np.pi / 2 - 1e-6
         out[:, k] = np.tan(np.clip(angle - half, -limit, limit))
         out[:, k + 2] = np.tan(np.clip(angle + half, -limit, limit))

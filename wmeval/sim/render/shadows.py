@@ -62,10 +62,11 @@ def ground_azimuth(sun_direction: F8) -> F8:
         above the horizon, or in the zenith.
     """
     d = np.asarray(sun_direction, np.float64)
-    flat = np.hypot(d[..., 0], d[..., 1])
+    x, y, _ = conventions.apart(d)
+    flat = np.hypot(x, y)
     length = np.linalg.norm(d, axis=-1)
     falls = (-d[..., 2] > LOWEST * length) & (flat > 1e-9 * length)
-    return np.where(falls, np.arctan2(d[..., 1], d[..., 0]), np.nan)
+    return np.where(falls, np.arctan2(y, x), np.nan)
 
 
 def shadow_azimuths(lights: LightLog) -> F8:

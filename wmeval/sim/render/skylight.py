@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.panorama import HIGH_DEG, LOW_DEG, bake_panorama
+from wmeval.conventions import apart
 from wmeval.scene import Sky
 from wmeval.sim.render.clouds import cloud_layer
 from wmeval.sim.render.raster import SUN_HALF_WIDTH
@@ -152,7 +153,7 @@ def _with_panorama(color: F4, card: Sky, d: F4, to_sun: F8, light: F8, horizon: 
     """What stands around at infinity: reflectances, lit by the sun and the sky."""
     assert card.panorama is not None
     climb = np.degrees(np.arcsin(np.clip(d[..., 2], -1, 1)))
-    u = np.arctan2(d[..., 0], d[..., 1]) / (2 * math.pi) * round(card.panorama.repeat) + 0.5
+    u = np.arctan2(*apart(d)[:2]) / (2 * math.pi) * round(card.panorama.repeat) + 0.5
     v = np.clip((HIGH_DEG - climb) / (HIGH_DEG - LOW_DEG), 0.001, 0.999)
     land = _sampled(u, v, bake_panorama(card.panorama).astype(np.float32) / 255)
     shade = 0.40 * max(float(to_sun[2]), 0.0) * light + horizon * 0.62
