@@ -10,7 +10,7 @@ from wmeval.envs import make_environment
 
 def played(name: str, beside: str | None, steps: int = 130) -> str:
     """Digest of an episode, with another scene's episode stepped in turn with it."""
-    env = make_environment(name, info_level="state")
+    env = make_environment(name, info_level="state", action_mode="flat")
     other = make_environment(beside, action_mode="flat") if beside else None
     env.reset(seed=1)
     if other is not None:
