@@ -11,7 +11,7 @@ from test_meshes import assert_closed, volume_and_centre
 
 from wmeval.assets import bottle
 from wmeval.assets.cavity import Cavity
-from wmeval.assets.liquid import SHARES, TILT_SHARES, XI, Surface, liquid_mesh, shapes
+from wmeval.assets.liquid import SHARES, TILT_SHARES, XI, Surface, held_surface, liquid_mesh, shapes
 from wmeval.errors import UserError
 
 CAVITY = bottle.cavity()
@@ -214,3 +214,23 @@ def test_glass_and_cap_are_sound():
     assert brentq(lambda h: CAVITY._volume_below(h) - CAVITY.volume / 2, -0.1, 0.1) == (
         pytest.approx(0, abs=1e-9)
     )
+
+
+@pytest.mark.accept
+def test_waves_too_high_for_the_wall_are_drawn_lower():
+    rng = np.random.default_rng(1)
+    broken = 0
+    for degrees in (80, 100):
+        for _ in range(6):
+            s = surface(degrees, rng.uniform(0, 6.28), 0.7 * rng.normal(size=(3, 3)))
+            held = held_surface(CAVITY, s.up, s.slopes)
+            assert math.isfinite(held.level)
+            assert np.isfinite(held.rim).all()
+            with np.errstate(all="ignore"):
+                if math.isfinite(s.level) and np.isfinite(s.rim).all():
+                    assert held.slopes is s.slopes
+                else:
+                    broken += 1
+                    lower = np.abs(held.slopes).max() / np.abs(s.slopes).max()
+                    assert 0.1 < lower < 0.95
+    assert 0 < broken < 12

@@ -366,6 +366,24 @@ _ROUNDS = 8
 _STEP = 1e-8
 
 
+def held_surface(cavity: Cavity, up: F8, slopes: F8) -> Surface:
+    """The surface of waves that stay within the wall.
+
+    Where a wave on a far tilted vessel is so high that the surface no longer meets the wall once
+    all around, it is drawn a tenth lower, and again: it would break there, which is out of scope.
+
+    Args:
+        cavity: what holds the liquid.
+        up: (3,) unit, against gravity, in the vessel's frame.
+        slopes: (3, 3) as `Surface.slopes`.
+    """
+    surface = Surface(cavity, up, slopes)
+    with np.errstate(all="ignore"):
+        while not (math.isfinite(surface.level) and np.isfinite(surface.rim).all()):
+            surface = Surface(cavity, up, 0.9 * surface.slopes)
+    return surface
+
+
 def liquid_mesh(surface: Surface) -> MeshData:
     """The liquid as a closed mesh [m] in the vessel's frame.
 

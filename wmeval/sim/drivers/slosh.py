@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from wmeval.assets.cavity import Cavity
-from wmeval.assets.liquid import SEGMENTS, SHARES, TILT_SHARES, XI, Surface
+from wmeval.assets.liquid import SEGMENTS, SHARES, TILT_SHARES, XI, held_surface
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.scene import Card, Modal, Scene
@@ -212,10 +212,10 @@ class Slosh(Driver):
         (px, py, pz), quaternion = view.pose(self._body)
         turn = quaternion_to_matrix(np.array(quaternion))
         slopes = np.array([[s[0], s[1], 0.0] for s in self._state])
-        surface = Surface(self._cavity, turn[2], slopes @ turn)
+        surface = held_surface(self._cavity, turn[2], slopes @ turn)
         rim = surface.rim @ turn.T + (px, py, pz)
         radius = self._cavity.radius
-        view.set_modal("liquid_surface", [*turn[2].tolist(), *(slopes @ turn).ravel().tolist()])
+        view.set_modal("liquid_surface", [*turn[2].tolist(), *surface.slopes.ravel().tolist()])
         rises = [m.share * radius for m in self.modes]
         view.set_modal(
             "slosh_amplitude",
