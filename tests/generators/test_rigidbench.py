@@ -174,7 +174,7 @@ def test_training_refuses_the_evaluations_seeds(tmp_path):
         ({"renderer": "crayon"}, "no renderer 'crayon': choose from raster, cycles"),
         ({"physics": "magic"}, "unknown physics 'magic': choose from bullet, bullet-faithful"),
         ({"format": "tar"}, "unknown format 'tar': choose from store, bundle"),
-        ({"tasks": ["fly"]}, "unknown task 'fly': choose from free_fall"),
+        ({"tasks": ["fly"]}, "unknown task 'fly': choose from ball_chain"),
         ({"manifest": "nowhere.json"}, "manifest nowhere.json"),
         ({"assets": "nowhere"}, "asset folder nowhere does not exist"),
         ({"hold_back": ["nowhere.json"]}, "manifest nowhere.json"),

@@ -470,7 +470,13 @@ class WorldEnv(gym.Env[Any, Any]):
         self._spec, self.options, self.view = spec, chosen, view
         self._actions, self._events, self._over, self._closed = [], [], False, False
         self._player = -1 if self.PLAYER is None else scene.index(self.PLAYER)
-        self._log = log = self._world.reset()
+        try:
+            self._log = log = self._world.reset()
+        except BaseException:
+            # An engine that cannot build the scene leaves no world behind.
+            self._world.close()
+            self._world = None
+            raise
         self._begin(scene)
         now = LastRow(log)
         self.vector = self._observe(now)

@@ -287,8 +287,9 @@ def _refuse_absent(renderer: str, physics: str) -> None:
     """Say at once what every clip would stumble over."""
     if renderer not in RENDERERS:
         raise UserError(f"no renderer {renderer!r}: choose from {', '.join(RENDERERS)}")
-    engine_info(physics_mode(physics).engine)
-    if renderer == "cycles":
+    engine = physics_mode(physics).engine
+    engine_info(engine)
+    if engine == "blender" or renderer == "cycles":
         from wmeval.sim.blender_worker import interpreter
 
         interpreter()

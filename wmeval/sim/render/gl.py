@@ -7,6 +7,7 @@ lock, so renderers may be used from any thread. A context does not survive ``for
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
@@ -70,6 +71,7 @@ class Device:
     def __init__(self) -> None:
         import moderngl
 
+        _bind_codecs()
         egl = _library("libEGL.so.1")
         # glcontext only needs some library to resolve core functions from; with a vendor-neutral
         # dispatcher each of these will do.
@@ -148,6 +150,16 @@ class Device:
     def delete_texture(self, name: int) -> None:
         """Free a texture made by `depth_texture`."""
         self.glDeleteTextures(1, ctypes.byref(ctypes.c_uint(name)))
+
+
+def _bind_codecs() -> None:
+    """Load the codecs of stores before the driver: they shall write the same with and without one.
+
+    It brings a zstd of its own into the process's global names; a codec that is loaded later would
+    compress with that instead of its own.
+    """
+    with contextlib.suppress(ImportError):
+        import numcodecs.blosc  # type: ignore[import-untyped]  # noqa: F401
 
 
 def _library(name: str) -> Any:
