@@ -21,6 +21,8 @@ COMMANDS = {
                 "--layers", "depth,ids"],
     "generate": ["generate", "rollouts", "--env", "WMEval/BallRoller-v0", "--policy", "random",
                  "--episodes", "4", "--workers", "2", *SMALL, "--layers", "ids"],
+    "clips": ["generate", "rigidbench", "--manifest", "eval", "--limit", "3", "--workers", "2",
+              "--width", "64", "--height", "36"],
     "pair": ["pair", "WMEval/BallRoller-v0", "--candidate", "twin:gravity=0.9", "--plan", "forward",
              "--scene-seeds", "0:2", *SMALL],
 }  # fmt: skip
@@ -90,3 +92,29 @@ def test_kills_lose_nothing(name, tmp_path):
         assert digests(out) == expected, f"kill {i}"
     # Many instants fall within the run, or the test has tried nothing.
     assert interrupted >= KILLS // 4
+
+
+@pytest.mark.accept
+@pytest.mark.gl
+@pytest.mark.timeout(3000)
+def test_thirty_kills_over_one_run_of_forty_clips(tmp_path):
+    """Each run goes on where the last one was killed; at most the clips in flight are lost."""
+    command = [*COMMANDS["clips"], "--limit", "40"]
+    began = time.monotonic()
+    finish(command, tmp_path / "whole")
+    duration = time.monotonic() - began
+    out = tmp_path / "killed"
+    rng = random.Random("clips")
+    interrupted, finished = 0, 0
+    for i in range(30):
+        process = start(command, out)
+        time.sleep(rng.uniform(0.0, duration / 8))
+        interrupted += process.poll() is None
+        kill_group(process)
+        rows = len(list(out.glob("rows/[0-9]*.json")))
+        assert rows >= finished, f"kill {i} lost a finished clip"
+        finished = rows
+    assert interrupted >= 15
+    finish(command, out)
+    assert digests(out) == digests(tmp_path / "whole")
+    assert validate(out) == []
