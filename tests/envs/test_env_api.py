@@ -603,7 +603,6 @@ def test_pictures_of_logged_rows_custom_cameras_and_branches():
     picture = env.render()
     env.close()
     np.testing.assert_array_equal(branch.render(), picture)
-    branch.close()
     with pytest.raises(UserError, match="unknown layer"):
         branch.draw("colour")
     for layers, options, message in (
@@ -614,3 +613,6 @@ def test_pictures_of_logged_rows_custom_cameras_and_branches():
     ):
         with pytest.raises(UserError, match=message):
             branch.draw(layers, **options)
+    branch.close()
+    with pytest.raises(UserError, match="is closed"):
+        branch.draw("rgb")
