@@ -276,8 +276,14 @@ class _Source:
     def array(self, path: str) -> Any:
         if path not in self._arrays:
             place = locate(self.url)
-            if read_manifest(place)["zarr.json"][1] != self.sha256:
+            objects = read_manifest(place)
+            if objects["zarr.json"][1] != self.sha256:
                 raise UserError(f"{self.url} has been replaced since it was opened; read it again.")
+            # A lost chunk would read as a picture of nothing.
+            there = set(place.objects())
+            lost = [k for k in objects if k.startswith(f"{path}/") and k not in there]
+            if lost:
+                raise document.damaged(self.url, f"{lost[0]} is missing")
             self._arrays[path] = _open(place)[path]
         return self._arrays[path]
 
