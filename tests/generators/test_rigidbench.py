@@ -23,7 +23,7 @@ from wmeval.generators.rigidbench import ENVIRONMENT_OF, generate_rigidbench, ro
 
 pytestmark = pytest.mark.gl
 SIZE = {"width": 96, "height": 64}
-BARE = partial(generate_rigidbench, "eval", limit=4, workers=0, **SIZE)
+ROOM = "butterfly_mural_room"
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -34,35 +34,52 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
+def published(path: Path, rows) -> Path:
+    path.write_text(json.dumps([row.model_dump(mode="json") for row in rows]))
+    return path
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
+def rows() -> list[Row]:
+    """Four tasks in one room, which a process builds once."""
+    ours = [row for row in evaluation_manifest(library()) if row.scene_id == ROOM]
+    return list({row.task_type: row for row in ours}.values())[:4]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory, rows):
+    path = published(tmp_path_factory.mktemp("rows") / "rows.json", rows)
+    return partial(generate_rigidbench, path, limit=4, workers=0, **SIZE)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, bare) -> Path:
     out = tmp_path_factory.mktemp("whole") / "set"
-    made = BARE(out)
+    made = bare(out)
     assert (made.made, made.failed, made.complete) == ((0, 1, 2, 3), {}, True)
     return out
 
 
-def test_the_way_does_not_change_a_byte(whole, tmp_path):
+def test_the_way_does_not_change_a_byte(bare, whole, tmp_path):
     """Two processes, shards merged, a run that was interrupted, a set that grows."""
     expected = digests(whole)
-    assert BARE(tmp_path / "two", limit=2, workers=2).made == (0, 1)
-    assert BARE(tmp_path / "two", shard="1/2").made == (3,)
+    assert bare(tmp_path / "two", limit=2, workers=2).made == (0, 1)
+    assert bare(tmp_path / "two", shard="1/2").made == (3,)
     (tmp_path / "two" / "rows" / "000001.json").unlink()
     (tmp_path / "two" / "clips" / "000001.mp4").write_bytes(b"half")
-    again = BARE(tmp_path / "two")
+    again = bare(tmp_path / "two")
     assert (again.made, again.reused, again.complete) == ((1, 2), (0, 3), True)
     assert digests(tmp_path / "two") == expected
 
-    BARE(tmp_path / "part", shard="1/2")
-    BARE(tmp_path / "gathered", shard="0/2")
+    bare(tmp_path / "part", shard="1/2")
+    bare(tmp_path / "gathered", shard="0/2")
     merge_set(tmp_path / "gathered", [tmp_path / "part"])
     assert digests(tmp_path / "gathered") == expected
 
 
-def test_clips_are_what_their_rows_say(whole):
+def test_clips_are_what_their_rows_say(whole, rows):
     assert validate(whole) == []
     clips = wmeval.open(whole)
-    rows = evaluation_manifest(library())[:4]
     for clip, row in zip(clips, rows, strict=True):
         assert clip.facts.model_dump(include=set(Row.model_fields)) == row.model_dump()
         assert (len(clip), clip.size, clip.fps) == (49, (96, 64), 24)
@@ -80,70 +97,69 @@ def test_clips_are_what_their_rows_say(whole):
         assert len(np.unique(clip.contacts.substep)) > 1
 
 
-def test_bundles_are_made_resumed_and_validated(tmp_path):
-    make = partial(BARE, tmp_path / "set", format="bundle", limit=2)
+def test_bundles_are_made_resumed_and_validated(bare, rows, tmp_path):
+    make = partial(bare, tmp_path / "set", format="bundle", limit=2)
     assert make().complete
     expected = digests(tmp_path / "set")
-    bundle = tmp_path / "set" / "bundles" / "00001"
+    bundle = tmp_path / "set" / "bundles" / rows[1].sample_id
     clip = read_bundle(bundle)
-    assert clip.facts.sample_id == "00001"
+    assert clip.facts.sample_id == rows[1].sample_id
     assert validate(tmp_path / "set") == []
     (bundle / "prompt.txt").write_text("other")
     assert any("prompt.txt" in problem for problem in validate(tmp_path / "set"))
     assert make().made == (1,)
     assert digests(tmp_path / "set") == expected
     with pytest.raises(UserError, match="give a folder, or format store"):
-        BARE("memory://bundles", format="bundle")
+        bare("memory://bundles", format="bundle")
 
 
-def test_any_url_takes_a_set():
-    assert BARE("memory://rigidbench/set", limit=1).complete
+def test_any_url_takes_a_set(bare):
+    assert bare("memory://rigidbench/set", limit=1).complete
     assert validate("memory://rigidbench/set") == []
 
 
-def test_a_failing_clip_is_retried_recorded_skipped_and_made_later(tmp_path, monkeypatch, whole):
+def test_a_failing_clip_is_retried_recorded_skipped_and_made_later(
+    bare, rows, tmp_path, monkeypatch, whole
+):
     genuine, tried = rigidbench.record, []
 
     def failing(env, **options):
         sample = options["options"]["row"]["sample_id"]
         tried.append(sample)
-        if sample == "00001" or (sample == "00002" and tried.count(sample) == 1):
+        if sample == rows[1].sample_id or (
+            sample == rows[2].sample_id and tried.count(sample) == 1
+        ):
             raise RuntimeError("the engine broke")
         return genuine(env, **options)
 
     monkeypatch.setattr(rigidbench, "record", failing)
     calls = []
-    made = BARE(tmp_path / "set", progress=lambda done, asked, _: calls.append((done, asked)))
+    made = bare(tmp_path / "set", progress=lambda done, asked, _: calls.append((done, asked)))
     assert made.failed == {1: "RuntimeError: the engine broke"}
     assert made.made == (0, 2, 3)
-    assert tried.count("00001") == tried.count("00002") == 2
+    assert [tried.count(row.sample_id) for row in rows] == [1, 2, 2, 1]
     assert calls == [(i, 4) for i in range(5)]
     record = json.loads((tmp_path / "set" / "failed" / "000001.json").read_text())
     assert record["error"] == "RuntimeError: the engine broke"
     assert not (tmp_path / "set" / "manifest.json").exists()
     assert validate(tmp_path / "set") == []
     monkeypatch.undo()
-    assert BARE(tmp_path / "set").made == (1,)
+    assert bare(tmp_path / "set").made == (1,)
     assert digests(tmp_path / "set") == digests(whole)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_full_disk_ends_the_run_with_one_error(tmp_path, workers):
+def test_a_full_disk_ends_the_run_with_one_error(bare, tmp_path, workers):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16384, before[1]))
     try:
         with pytest.raises(UserError, match="disk full"):
-            BARE(tmp_path / "set", workers=workers, limit=2)
+            bare(tmp_path / "set", workers=workers, limit=2)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list((tmp_path / "set").glob("rows/*"))
     assert not list((tmp_path / "set").glob("failed/*"))
     assert validate(tmp_path / "set") == []
-
-
-def published(path: Path, rows) -> Path:
-    path.write_text(json.dumps([row.model_dump(mode="json") for row in rows]))
-    return path
 
 
 def test_training_refuses_the_evaluations_seeds(tmp_path):
@@ -191,29 +207,29 @@ def test_bad_requests_are_refused_before_anything_is_written(tmp_path, arguments
     assert not (tmp_path / "set").exists()
 
 
-def test_a_wrong_card_is_named(tmp_path):
+def test_a_wrong_card_is_named(bare, tmp_path):
     folder = tmp_path / "assets" / "objects"
     folder.mkdir(parents=True)
     (folder / "apple.yaml").write_text("id: apple\nphysics: {mass: -1}\n")
     with pytest.raises(UserError, match=r"apple.yaml.*"):
-        BARE(tmp_path / "set", assets=tmp_path / "assets")
+        bare(tmp_path / "set", assets=tmp_path / "assets")
     assert not (tmp_path / "set").exists()
 
 
-def test_what_needs_bpy_says_so_at_once(tmp_path, monkeypatch):
+def test_what_needs_bpy_says_so_at_once(bare, tmp_path, monkeypatch):
     monkeypatch.setattr("wmeval.sim.blender_worker.importlib.util.find_spec", lambda _: None)
     monkeypatch.delenv("WMEVAL_BLENDER_PYTHON", raising=False)
     for arguments in ({"renderer": "cycles"}, {"physics": "blender"}):
         with pytest.raises(UserError, match="bpy is not installed: pip install"):
-            BARE(tmp_path / "set", **arguments)
+            bare(tmp_path / "set", **arguments)
         assert not (tmp_path / "set").exists()
 
 
-def test_other_settings_are_refused_unless_overwritten(tmp_path):
-    BARE(tmp_path / "set", limit=1)
+def test_other_settings_are_refused_unless_overwritten(bare, tmp_path):
+    bare(tmp_path / "set", limit=1)
     with pytest.raises(UserError, match="physics: 'bullet' there, 'bullet-faithful' asked"):
-        BARE(tmp_path / "set", limit=1, physics="bullet-faithful")
-    made = BARE(tmp_path / "set", limit=1, tasks=["bounce"], overwrite=True)
+        bare(tmp_path / "set", limit=1, physics="bullet-faithful")
+    made = bare(tmp_path / "set", limit=1, tasks=["bounce"], overwrite=True)
     assert made.complete
     assert wmeval.open(tmp_path / "set").facts(0).task_type == "bounce"
 
