@@ -1,4 +1,4 @@
-"""Meshes of a carom table: cushions, cue, legs, lamp."""
+"""Meshes of a carom table: cushions, cue, legs."""
 
 from __future__ import annotations
 
@@ -94,10 +94,3 @@ def table_leg(height: float) -> MeshData:
         (0.085, h), (0.0, h),
     ]  # fmt: skip
     return revolve(profile, 32)
-
-
-def lamp_globe(radius: float) -> MeshData:
-    """A globe of milk glass, open at the top, centred on the origin."""
-    bend = np.linspace(-np.pi / 2, 0.42 * np.pi, 24)
-    return revolve([(max(radius * math.cos(t), 0.0), radius * math.sin(t)) for t in bend]
-                   + [(0.0, radius * math.sin(bend[-1]))], 32)  # fmt: skip

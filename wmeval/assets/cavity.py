@@ -95,13 +95,6 @@ class Cavity:
         r = self.radius
         return np.array([[-r, -r, self.points[0, 1]], [r, r, self.points[-1, 1]]])
 
-    def radius_at(self, z: F8) -> F8:
-        """Radius [m] at heights [m]; -1 outside."""
-        p = self.points
-        inside = (z >= p[0, 1]) & (z <= p[-1, 1])
-        # A horizontal piece is one height with two radii: `interp` takes the last one below.
-        return np.where(inside, np.interp(z, p[:, 1], p[:, 0]), -1.0)
-
     def _volume_below(self, z: float) -> float:
         p = self.points
         cut = np.interp(z, p[:, 1], p[:, 0])
@@ -141,17 +134,6 @@ class Cavity:
         uu = float((share * (u - middle) ** 2).sum()) / area
         yy = float((share * w * w).sum()) / (3 * area)
         return Section(level, middle, (2 * math.sqrt(uu), 2 * math.sqrt(yy)))
-
-    def volume_under(self, level: float, tilt_cos: float) -> float:
-        """Volume [m^3] below the plane at ``level`` [m] along up, for a tilted vessel.
-
-        Raises:
-            UserError: the vessel is nearly upright (then no slice is cut in two).
-        """
-        s = math.sqrt(max(1 - tilt_cos * tilt_cos, 0.0))
-        if s < 1e-3:
-            raise UserError("volume_under: tilt the vessel by 0.06 degrees or more")
-        return self._slices(level, tilt_cos, s, _segment_area)
 
     def _slices(self, h: float, c: float, s: float, area: Callable[[F8, F8], F8]) -> float:
         _, weight, r, x = self._cut(h, c, s)

@@ -186,15 +186,6 @@ def _knight_profile() -> Profile:
 # --- carved heads -------------------------------------------------------------------------------
 
 
-def _box_mesh(half: tuple[float, float, float], at: tuple[float, float, float]) -> MeshData:
-    from wmeval.assets.meshes import box
-
-    mesh = box(half, 0.18 * min(half), 1)
-    return MeshData(
-        mesh.vertices + np.asarray(at, np.float32), mesh.triangles, mesh.normals, mesh.uv
-    )
-
-
 def _cross() -> MeshData:
     """The king's cross pattee: four arms that widen outwards, cut from a thick plate."""
     z0, top = 2.345, SIZES["king"].height

@@ -34,13 +34,13 @@ Parts = Mapping[str, MeshData]
 Vec = tuple[float, float, float]
 
 
-def _block(half: Vec, at: Vec, *, yaw: float = 0.0, bevel: float = 0.0) -> MeshData:
-    return placed(box(half, bevel, 1), at, yaw)
+def _block(half: Vec, at: Vec, *, bevel: float = 0.0) -> MeshData:
+    return placed(box(half, bevel, 1), at)
 
 
-def _tilted(half: Vec, at: Vec, lean: float, *, bevel: float = 0.0) -> MeshData:
+def _tilted(half: Vec, at: Vec, lean: float) -> MeshData:
     """A block that leans backwards (towards +y) by ``lean`` [rad]."""
-    mesh = box(half, bevel, 1)
+    mesh = box(half)
     c, s = math.cos(lean), math.sin(lean)
     turn = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
     points = mesh.vertices.astype(np.float64) @ turn.T + np.array(at)
@@ -102,7 +102,7 @@ def bench() -> Parts:
     return {"wood": merge(seat + back), "iron": merge(iron)}
 
 
-BASIN_RADIUS, BASIN_HEIGHT, WATER_LEVEL, JET_HEIGHT = 1.95, 0.56, 0.44, 1.82
+BASIN_RADIUS, BASIN_HEIGHT, WATER_LEVEL = 1.95, 0.56, 0.44
 
 
 @lru_cache(maxsize=1)
@@ -397,7 +397,6 @@ __all__ = [
     "BASIN_HEIGHT",
     "BASIN_RADIUS",
     "BENCH_HALF",
-    "JET_HEIGHT",
     "LAMP_HEIGHT",
     "ROCKERIES",
     "ROCKERY_SIZE",

@@ -14,6 +14,7 @@ from typing import Any
 from wmeval.datasets import sets
 from wmeval.datasets.bundle import write_bundle
 from wmeval.datasets.clip import ClipRecord
+from wmeval.datasets.clips import row_facts
 from wmeval.datasets.location import locate
 from wmeval.datasets.rollout import Rollout
 from wmeval.datasets.sets import BUNDLES
@@ -43,7 +44,6 @@ def write_bundle_of(url: str | Path, number: int, rollout: Rollout) -> dict[str,
     # One that a dead run left without its row is made anew.
     write_bundle(clip, folder, overwrite=True)
     files = sorted(p for p in folder.rglob("*") if p.is_file())
-    width, height = clip.size
     row = {
         "format": BUNDLES.format,
         "clip": number,
@@ -52,13 +52,7 @@ def write_bundle_of(url: str | Path, number: int, rollout: Rollout) -> dict[str,
             f"{name}/{p.relative_to(folder).as_posix()}": sets.object_entry(p.read_bytes())
             for p in files
         },
-        "facts": clip.facts.model_dump(mode="json"),
-        "frames": len(clip),
-        "fps": str(clip.fps),
-        "width": width,
-        "height": height,
-        "contacts": len(clip.contacts),
-        "rollout_sha256": rollout.sha256(),
+        **row_facts(clip),
     }
     place.put(sets.row_key(number), sets.sealed(row))
     return row

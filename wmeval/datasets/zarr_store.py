@@ -280,7 +280,7 @@ class _Source:
             if objects["zarr.json"][1] != self.sha256:
                 raise UserError(f"{self.url} has been replaced since it was opened; read it again.")
             # A lost chunk would read as a picture of nothing.
-            there = set(place.objects())
+            there = {f"{path}/{key}" for key in (place / path).objects()}
             lost = [k for k in objects if k.startswith(f"{path}/") and k not in there]
             if lost:
                 raise document.damaged(self.url, f"{lost[0]} is missing")

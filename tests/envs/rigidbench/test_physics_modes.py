@@ -9,14 +9,10 @@ neither is the other's error bar.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from plain_setting import CARDS, row, spec_of, use_plain_settings
+from plain_setting import CARDS, row, spec_of
 
-import wmeval.assets.settings
-from wmeval.envs.rigidbench import place
 from wmeval.envs.rigidbench.sample import ACTIVE, draw_sample
 from wmeval.records import WorldLog
 from wmeval.sim.blender_worker import INSTALL, bpy_version
@@ -26,14 +22,6 @@ from wmeval.sim.world import LocalWorld
 TASKS = tuple(CARDS.splits.tasks)
 needs_bpy = pytest.mark.skipif(bpy_version() is None, reason=f"bpy is not installed: {INSTALL}")
 BLENDER = pytest.param("blender", marks=[needs_bpy, pytest.mark.accept])
-
-
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(wmeval.assets.settings, "SETTINGS", {}, raising=False)
-    use_plain_settings()
-    yield
-    place._built_place.cache_clear()
 
 
 def paths(task: str, seed: int, physics: str, until: int = 960) -> np.ndarray:

@@ -8,18 +8,16 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_setting import CARDS, row, simulate, spec_of, use_plain_settings
+from plain_setting import CARDS, row, simulate, spec_of
 
-import wmeval.assets.settings
 from wmeval.assets.cards import TaskCard
 from wmeval.assets.meshes import box
 from wmeval.conventions import look_at, project, quaternion_to_matrix
-from wmeval.envs.rigidbench import framing, place
+from wmeval.envs.rigidbench import framing
 from wmeval.envs.rigidbench.physics import PHYSICS
 from wmeval.envs.rigidbench.prompts import LOCKED_CAMERA, NEGATIVE_PROMPT, fill
 from wmeval.envs.rigidbench.sample import ACTIVE, PASSIVE, Sample, draw_sample
@@ -31,14 +29,6 @@ from wmeval.sim.world import LocalWorld
 
 TASKS = tuple(CARDS.splits.tasks)
 ALL = tuple(CARDS.objects)
-
-
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(wmeval.assets.settings, "SETTINGS", {}, raising=False)
-    use_plain_settings()
-    yield
-    place._built_place.cache_clear()
 
 
 def digest(x: Sample, frames: int = 6) -> str:

@@ -5,31 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_setting import CARDS, row, use_plain_settings
+from plain_setting import CARDS, row
 
-import wmeval.assets.settings
 from wmeval.envs import environment_class, environment_row, make_environment
 from wmeval.envs.base import Snapshot
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
-from wmeval.envs.rigidbench import place
 from wmeval.envs.rigidbench.prompts import LOCKED_CAMERA, NEGATIVE_PROMPT
 from wmeval.errors import UserError
 
 NAMES = ("FreeFall", "Bounce", "RampCollision", "BallChain", "DropIntoCluster")
-
-
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(wmeval.assets.settings, "SETTINGS", {}, raising=False)
-    use_plain_settings()
-    yield
-    place._built_place.cache_clear()
 
 
 def task_of(name: str) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from plain_setting import CARDS, row, simulate, use_plain_settings
+from plain_setting import CARDS, row, simulate
 
-import wmeval.assets.settings
 from wmeval.assets.cards import TaskCard
-from wmeval.envs.rigidbench import place
 from wmeval.envs.rigidbench.sample import ACTIVE, Sample, draw_sample
 from wmeval.records import WorldLog
 from wmeval.scene import Scene, Sphere
@@ -21,14 +18,6 @@ KEPT, SPIN_KEPT = 0.9**DT, 0.5**DT
 C, C_SPIN = -math.log(0.9), -math.log(0.5)
 TASKS = tuple(CARDS.splits.tasks)
 BALLS = ("baseball", "bouncy_ball", "cricket_ball", "tennis_ball")
-
-
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(wmeval.assets.settings, "SETTINGS", {}, raising=False)
-    use_plain_settings()
-    yield
-    place._built_place.cache_clear()
 
 
 def sample(task: str, seed: int = 0, *, objects=(), physics: str = "bullet", **fixed) -> Sample:

@@ -76,42 +76,14 @@ def table_lamp(height: float = 0.5, *, foot: str = "blue_glaze", kind: int = 2) 
             Part(bulb, "glow"))  # fmt: skip
 
 
-def pendant(radius: float, z: float, *, look: str = "black_metal", kind: str = "dome",
-            top: float = 2.9) -> Parts:  # fmt: skip
-    """A lamp that hangs from ``top`` [m] with its lower edge at z [m]."""
+def pendant(radius: float, z: float, *, look: str, top: float) -> Parts:
+    """A globe that hangs from ``top`` [m] with its lower edge at z [m]."""
     r = radius
-    outline = {
-        "dome": [
-            (r - 0.006, 0),
-            (r, 0.0),
-            (0.93 * r, 0.4 * r),
-            (0.6 * r, 0.78 * r),
-            (0.12 * r, 0.95 * r),
-            (0, 0.96 * r),
-        ],
-        "globe": [(0, 0.0)]
-        + [
-            (r * math.sin(t), r - r * math.cos(t))
-            for t in np.linspace(0.15, math.pi - 0.05, 14).tolist()
-        ]
-        + [(0, 2 * r)],
-        "drum": [(r - 0.006, 0), (r, 0.0), (r, 0.9 * r), (0.0, 0.92 * r)],
-        "cone": [(r - 0.006, 0), (r, 0.0), (0.18 * r, 1.1 * r), (0.0, 1.12 * r)],
-    }[kind]
-    inside = [(a - 0.006, b - 0.004) for a, b in reversed(outline[1:-1])] if kind != "globe" else []
-    profile = [*outline, *([(0.0, outline[-1][1] - 0.008), *inside] if inside else [])]
-    if inside:
-        profile = [*outline, (0.0, outline[-1][1] - 0.01)]
-        profile += [(max(a - 0.008, 0.001), b - 0.006) for a, b in reversed(outline[2:-1])]
-        profile.append((outline[0][0], 0.0))
-    shade = moved(revolve(profile, 40), 0, 0, z)
-    peak = z + outline[-1][1]
-    cord = tube([(0, 0, peak - 0.01), (0, 0, top)], 0.004, 6)
-    parts = [Part(shade, look), Part(cord, "black_metal")]
-    if kind != "globe":
-        bulb = stretched(sphere(16), 0.3 * r, 0.3 * r, 0.3 * r)
-        parts.append(Part(moved(bulb, 0, 0, z + 0.35 * r), "glow"))
-    return tuple(parts)
+    bend = np.linspace(0.15, math.pi - 0.05, 14).tolist()
+    outline = [(r * math.sin(t), r - r * math.cos(t)) for t in bend]
+    shade = moved(revolve([(0, 0.0), *outline, (0, 2 * r)], 40), 0, 0, z)
+    cord = tube([(0, 0, z + 2 * r - 0.01), (0, 0, top)], 0.004, 6)
+    return Part(shade, look), Part(cord, "black_metal")
 
 
 def sconce(*, metal: str = "brass") -> Parts:

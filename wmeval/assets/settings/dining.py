@@ -100,7 +100,7 @@ def modern_japandi_dining(card: SettingCard) -> Setting:
     room.put("snake_plant", plants.snake_plant(1.0, 2), "west", -1.9, off=0.4)
     room.put(
         "paper_lamp",
-        decor.pendant(0.27, 1.5, look="shade", kind="globe", top=2.85),
+        decor.pendant(0.27, 1.5, look="shade", top=2.85),
         "west",
         -2.9,
         off=0.9,

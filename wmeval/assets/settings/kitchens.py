@@ -15,7 +15,7 @@ from wmeval.assets.solids import Part, Parts, by_material, turned
 
 
 def _island(stage: Stage, *, body: str, worktop: str, handle: str, thick: float, inset: float,
-            shaker: bool = False, grip: str = "bar") -> Parts:  # fmt: skip
+            grip: str = "bar") -> Parts:  # fmt: skip
     """A block of cupboards under the support's slab, fronts on both long sides."""
     length, width = stage.support.size
     h = stage.height - thick
@@ -30,8 +30,7 @@ def _island(stage: Stage, *, body: str, worktop: str, handle: str, thick: float,
     for k in range(count):
         at = -x + (k + 0.5) * wide
         for a, b in ((0.09, 0.62 * h), (0.62 * h, h)):
-            for part in storage.front(at, a, b, wide, y, look=body, handle=handle, grip=grip,
-                                      shaker=shaker):  # fmt: skip
+            for part in storage.front(at, a, b, wide, y, look=body, handle=handle, grip=grip):
                 parts.append(part)
                 parts.append(Part(turned(part.mesh, (0, 0, 1), 180), part.material))
     return _merged(parts)

@@ -90,7 +90,6 @@ class Room:
         frame: str = "white",
         skirting: str | None = "white",
         panel: tuple[str, float] | None = None,
-        ledge: bool = True,
     ) -> None:
         """A whole wall.
 
@@ -101,7 +100,6 @@ class Room:
             frame: look of windows and doors.
             skirting: look of the skirting board, or none.
             panel: look and height [m] of a panelling with a rail.
-            ledge: windows have a sill.
         """
         half = self.x if side in ("south", "north") else self.y
         flip = 1.0 if side in ("south", "east") else -1.0
@@ -127,8 +125,7 @@ class Room:
             parts.append(Part(merge(found), name))
         for hole in holes:
             parts += [
-                Part(moved(p.mesh, hole.x, 0.0, 0.0), p.material)
-                for p in _fitted(hole, frame, ledge)
+                Part(moved(p.mesh, hole.x, 0.0, 0.0), p.material) for p in _fitted(hole, frame)
             ]
         self.put(f"wall_{side}", _joined(parts), side, 0.0)
 
@@ -236,7 +233,7 @@ def _panelling(a: float, b: float, top: float) -> list[MeshData]:
     return found
 
 
-def _fitted(hole: Opening, frame: str, ledge: bool) -> list[Part]:
+def _fitted(hole: Opening, frame: str) -> list[Part]:
     """What is in a hole, about its middle."""
     w, low, high = hole.width / 2, hole.low, hole.high
     mid, tall = (low + high) / 2, (high - low) / 2
@@ -272,9 +269,9 @@ def _fitted(hole: Opening, frame: str, ledge: bool) -> list[Part]:
     for k in range(1, up):
         z = low + (high - low) * k / up
         bars.append(slab((w, 0.018, 0.014), 0.004, at=(0, -0.07, z), steps=1))
-    if low > 0.2 and ledge:
+    if low > 0.2:
         bars.append(slab((w + 0.1, 0.09, 0.018), 0.006, at=(0, 0.05, low - 0.012), steps=1))
-    elif low <= 0.2:
+    else:
         bars.append(slab((w, 0.06, 0.012), 0.004, at=(0, -0.06, low + 0.012), steps=1))
     return [Part(merge(bars + casing), frame)]
 

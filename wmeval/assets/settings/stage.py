@@ -128,23 +128,22 @@ class Stage:
             self._add(f"clutter:{name}", parts, (x, y, self.height), turn, role="clutter")
         )
 
-    def ground(self, half: tuple[float, float], material: str, *, z: float = 0.0,
-               at: tuple[float, float] = (0.0, 0.0)) -> None:  # fmt: skip
+    def ground(self, half: tuple[float, float], material: str, *, z: float = 0.0) -> None:
         """A level floor that things fall on, of half extents [m], its top at height z [m]."""
-        self._floor(Box(half_extents=(*half, 0.05)), material, (*at, z - 0.05))
+        self._floor(Box(half_extents=(*half, 0.05)), material, z)
 
     def round_ground(self, radius: float, material: str, *, z: float = 0.0) -> None:
         """A level round floor that things fall on, its top at height z [m]."""
-        self._floor(Cylinder(radius=radius, height=0.1), material, (0.0, 0.0, z - 0.05))
+        self._floor(Cylinder(radius=radius, height=0.1), material, z)
 
-    def _floor(self, shape: Box | Cylinder, material: str, at: Vec3) -> None:
+    def _floor(self, shape: Box | Cylinder, material: str, z: float) -> None:
         self._used.setdefault(material)
         self._bodies.append(
             Body(
                 name=self._name("ground"), role="ground", motion="static", instance=0,
                 collision=(Collision(shape=shape),),
                 visuals=(Visual(shape=shape, material=f"setting/{material}"),),
-                position=self.world(at), quaternion_wxyz=yaw(self.turn),
+                position=self.world((0.0, 0.0, z - 0.05)), quaternion_wxyz=yaw(self.turn),
             )
         )  # fmt: skip
 

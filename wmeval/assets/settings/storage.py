@@ -69,7 +69,6 @@ def front(
 def base_units(
     widths: Sequence[tuple[float, str]], *, look: str, worktop: str, handle: str = "black_metal",
     height: float = 0.90, depth: float = DEPTH, grip: str = "bar", shaker: bool = False,
-    upstand: str | None = None,
 ) -> Parts:  # fmt: skip
     """A run of base cupboards, centred on x = 0.
 
@@ -83,7 +82,6 @@ def base_units(
         depth: of the worktop [m].
         grip: as for `front`.
         shaker: as for `front`.
-        upstand: material of a strip behind the worktop, or none.
     """
     total = sum(w for w, _ in widths)
     face, under, kick = depth - 0.035, height - 0.036, 0.10
@@ -93,8 +91,6 @@ def base_units(
         Part(slab((total / 2 + 0.005, depth / 2, 0.018), 0.004, at=(0, depth / 2, height - 0.018),
                   steps=1), worktop),
     ]  # fmt: skip
-    if upstand is not None:
-        parts.append(Part(block(-total / 2, total / 2, 0.0, 0.015, height, height + 0.09), upstand))
     x = -total / 2
     for width, kind in widths:
         mid = x + width / 2
