@@ -188,6 +188,46 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+@app.command()
+def install(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Environments; see `wmeval install --list`.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Show what can be installed.")] = False,
+    python: Annotated[
+        str | None, typer.Option("--python", help="Interpreter to make them from.")
+    ] = None,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Make them anew, with the newest fitting versions.")
+    ] = False,
+) -> None:
+    """Put heavy engines (Blender, Newton, ...) into virtual environments of their own."""
+    from wmeval.jobs import installed
+
+    if listed or not names:
+        rows = [
+            (row.name, f"{row.size_mb} MB", installed.version(row.name) or "-", row.summary)
+            for row in installed.ENVIRONMENTS.values()
+        ]
+        title = f"environments, in {installed.home()}"
+        _print(_table("name", "on disk", "version", "what", rows=rows, title=title))
+        return
+    for name in dict.fromkeys(names):
+        installed.environment(name)
+    for name in dict.fromkeys(names):
+        folder = installed.install(
+            name,
+            python=python,
+            upgrade=upgrade,
+            progress=lambda line: typer.echo(one_line(line, 160), err=True),
+        )
+        found = (installed.recorded(name) or {}).get("versions", {})
+        versions = ", ".join(
+            f"{p} {found.get(p, '?')}" for p in installed.environment(name).packages
+        )
+        _print(f"{folder}: {versions}")
+
+
 # --- recording ----------------------------------------------------------------------------------
 
 

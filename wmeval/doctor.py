@@ -63,7 +63,6 @@ _ENGINE_PROBE = (
     f"sys.exit('{_ABSENT}') if i.mend else None;"
     "print(i.name, i.version, '|', ', '.join(i.body_kinds), '| deterministic' * i.deterministic)"
 )
-_BLENDER_PROBE = "import bpy; print('Blender', bpy.app.version_string)"
 _BLENDER_LIBRARIES = (
     "apt-get install -y libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libxext6 libsm6 libgl1"
 )
@@ -111,21 +110,22 @@ def _engine(name: str) -> Finding:
     return found
 
 
-def _blender() -> Finding:
-    """Blender in the interpreter that has it, started once."""
+def _environment(name: str) -> Finding:
+    """An environment of its own: its main module, imported once where it lives."""
     from wmeval.errors import UserError
-    from wmeval.sim.blender_worker import INSTALL, PYTHON_VARIABLE, interpreter
+    from wmeval.jobs.installed import environment, interpreter, version
 
-    part = "Blender (bpy)"
+    row = environment(name)
+    part, mend = f"environment {name}", f"wmeval install {name}"
     try:
-        python = interpreter()
+        python = interpreter(name)
     except UserError:
-        mend = f"{INSTALL}, or name an interpreter that has it in {PYTHON_VARIABLE}"
         return Finding(part, "missing", False, _ABSENT, mend)
-    worked, line = _probe(_BLENDER_PROBE, python=python)
+    worked, line = _probe(f"import {row.module}", timeout=180.0, python=python)
     if worked:
-        return Finding(part, "ok", False, line)
-    return Finding(part, "broken", False, line, _BLENDER_LIBRARIES if "lib" in line else INSTALL)
+        return Finding(part, "ok", False, f"{row.packages[0]} {version(name)}, {python}")
+    library = row.module == "bpy" and "cannot open shared object" in line
+    return Finding(part, "broken", False, line, _BLENDER_LIBRARIES if library else mend)
 
 
 def diagnose() -> tuple[Finding, ...]:
@@ -134,6 +134,7 @@ def diagnose() -> tuple[Finding, ...]:
     Returns:
         One finding per part, needed ones first within their kind.
     """
+    from wmeval.jobs.installed import ENVIRONMENTS
     from wmeval.sim.engines import ENGINES
 
     version = ".".join(map(str, sys.version_info[:3]))
@@ -148,7 +149,7 @@ def diagnose() -> tuple[Finding, ...]:
             "apt-get install -y libegl1 libegl-mesa0 libgl1-mesa-dri",
         ),
         lambda: _probed("video codec", True, _CODEC_PROBE, "pip install --force-reinstall av"),
-        _blender,
+        *(lambda name=name: _environment(name) for name in ENVIRONMENTS),
         *(lambda name=name: _engine(name) for name in ENGINES),
     ]
     return tuple(check() for check in checks)

@@ -118,6 +118,7 @@ class StateLog:
         dt: substep [s].
         modal: named extra state (slosh modes, gait phases) as ``Scene.modal`` declares it, each
             (N, size) float64.
+        vertices: of each of ``Scene.deformables`` by name, (N, V, 3) float64 [m], world frame.
     """
 
     bodies: tuple[str, ...]
@@ -130,6 +131,7 @@ class StateLog:
     active: NDArray[np.bool_]
     motion: U1
     modal: Mapping[str, F8] = field(default_factory=lambda: MappingProxyType({}))
+    vertices: Mapping[str, F8] = field(default_factory=lambda: MappingProxyType({}))
 
     ARRAYS = (
         "substep",
@@ -164,7 +166,8 @@ class StateLog:
         """The chosen states."""
         arrays = {n: getattr(self, n)[index] for n in self.ARRAYS}
         modal = {k: v[index] for k, v in self.modal.items()}
-        return StateLog(self.bodies, self.dt, **arrays, modal=modal)
+        vertices = {k: v[index] for k, v in self.vertices.items()}
+        return StateLog(self.bodies, self.dt, **arrays, modal=modal, vertices=vertices)
 
     def row_of_substep(self, k: int) -> int:
         """Row that holds state k.
@@ -183,12 +186,14 @@ class StateLog:
         first = logs[0]
         arrays = {n: np.concatenate([getattr(x, n) for x in logs]) for n in StateLog.ARRAYS}
         modal = {k: np.concatenate([x.modal[k] for x in logs]) for k in first.modal}
-        return StateLog(first.bodies, first.dt, **arrays, modal=modal)
+        vertices = {k: np.concatenate([x.vertices[k] for x in logs]) for k in first.vertices}
+        return StateLog(first.bodies, first.dt, **arrays, modal=modal, vertices=vertices)
 
     def sha256(self) -> str:
         """Digest over every bit of every array: equal only for bit-identical states."""
         parts = [(n, getattr(self, n)) for n in self.ARRAYS]
         parts += [(f"modal/{k}", self.modal[k]) for k in sorted(self.modal)]
+        parts += [(f"vertices/{k}", self.vertices[k]) for k in sorted(self.vertices)]
         return _digest(parts)
 
 

@@ -11,11 +11,18 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
@@ -277,6 +284,184 @@ class Body(Card):
         return self
 
 
+class Joint(Card):
+    """What holds two bodies together, or one body to the world, where both are at t = 0.
+
+    Attributes:
+        name: unique in the scene.
+        kind: "hinge" turns about an axis, "ball" about a point, "fixed" not at all.
+        body: name of a dynamic body.
+        other: name of the body that it is held to; empty: the world.
+        pivot: [m], world frame, at t = 0.
+        axis: of a hinge, in the world frame at t = 0; its length does not matter.
+        armature: inertia [kg m^2] about a hinge's axis beside the body's own (a rotor).
+        damping: torque against a hinge's turning [N m s/rad].
+        collide: the two bodies still touch each other.
+    """
+
+    name: str = Field(min_length=1)
+    kind: Literal["hinge", "ball", "fixed"]
+    body: str
+    other: str = ""
+    pivot: Vec3
+    axis: Vec3 = (0.0, 0.0, 1.0)
+    armature: float = Field(default=0.0, ge=0)
+    damping: float = Field(default=0.0, ge=0)
+    collide: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Joint:
+        if self.body == self.other:
+            raise ValueError(f"joint {self.name!r} holds {self.body!r} to itself")
+        if self.kind == "hinge" and sum(c * c for c in self.axis) < 1e-18:
+            raise ValueError(f"joint {self.name!r}: the hinge's axis has no length")
+        if self.kind != "hinge" and (self.armature or self.damping):
+            raise ValueError(f"joint {self.name!r}: only a hinge has armature and damping")
+        return self
+
+
+# --- what bends ---------------------------------------------------------------------------------
+
+
+class Sheet(Card):
+    """A flat grid in x and y about its own frame.
+
+    Vertex ``j (nx + 1) + i`` is at ``((i / nx - 1/2) size_x, (j / ny - 1/2) size_y, 0)``; every
+    cell is cut along the diagonal from its least to its greatest corner.
+    """
+
+    kind: Literal["sheet"] = "sheet"
+    size: tuple[float, float]
+    cells: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+
+
+class Block(Card):
+    """A box of tetrahedra about its own frame.
+
+    Vertex ``(k (ny + 1) + j) (nx + 1) + i``, as in `Sheet`; every cell is five tetrahedra, mirrored
+    from cell to cell.
+    """
+
+    kind: Literal["block"] = "block"
+    size: Vec3
+    cells: tuple[
+        Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]
+    ]
+
+
+class Tetrahedra(Card):
+    """Any solid of tetrahedra: ``vertices`` [m] and, for each, four of them, positive in volume."""
+
+    kind: Literal["tetrahedra"] = "tetrahedra"
+    vertices: tuple[Vec3, ...] = Field(min_length=4)
+    elements: tuple[tuple[int, int, int, int], ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Tetrahedra:
+        last = len(self.vertices) - 1
+        if any(not 0 <= v <= last for element in self.elements for v in element):
+            raise ValueError(f"an element names a vertex beyond 0..{last}")
+        return self
+
+
+class Pin(Card):
+    """Vertices that follow a body rigidly from where they are at t = 0.
+
+    A clamp is a kinematic body that a driver moves, with or without collision geometry; what hangs
+    on a dynamic body pulls it.
+
+    Attributes:
+        vertices: numbers of vertices.
+        body: name; empty: they stay where they are.
+    """
+
+    vertices: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
+    body: str = ""
+
+
+class _Deformable(Card):
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$")
+    role: str = "deformable"
+    instance: int = Field(default=0, ge=0, le=65535)
+    material: str = ""
+    pins: tuple[Pin, ...] = ()
+    friction: float = Field(default=0.0, ge=0)
+    damping: float = Field(default=0.0, ge=0)
+    position: Vec3 = (0.0, 0.0, 0.0)
+    quaternion_wxyz: Quat = IDENTITY
+    linear_velocity: Vec3 = (0.0, 0.0, 0.0)
+
+
+class Cloth(_Deformable):
+    """A thin sheet, stress-free and flat in its own frame.
+
+    Attributes:
+        name: unique among bodies and deformables; key of its vertices in the state.
+        role, instance: as a `Body`'s.
+        material: name of its look; empty: pictures do not show it.
+        surface: `Sheet`, or a `Mesh` by content hash (its triangles as they are).
+        areal_density: [kg/m^2].
+        stretch: force per width and strain of a strip that is free to narrow [N/m].
+        shear: shear force per width and angle [N/m].
+        bending: moment per width and curvature [N m].
+        thickness: [m]; half of it is its contact radius.
+        self_contact: it touches itself.
+        pins: what holds it.
+        friction: the pair value is the PRODUCT, as between bodies.
+        damping: stiffness-proportional, times the stiffnesses above [s].
+        position, quaternion_wxyz: of its frame at t = 0.
+        linear_velocity: of all its vertices at t = 0 [m/s].
+    """
+
+    kind: Literal["cloth"] = "cloth"
+    surface: Annotated[Sheet | Mesh, Field(discriminator="kind")]
+    areal_density: float = Field(gt=0)
+    stretch: float = Field(gt=0)
+    shear: float = Field(gt=0)
+    bending: float = Field(ge=0)
+    thickness: float = Field(default=1e-3, gt=0)
+    self_contact: bool = False
+
+
+class Soft(_Deformable):
+    """An elastic solid, stress-free at t = 0; other fields as `Cloth`'s.
+
+    Attributes:
+        volume: `Block` or `Tetrahedra`.
+        density: [kg/m^3].
+        youngs_modulus: [Pa], of small strains.
+        poisson_ratio: in (-1, 1/2).
+    """
+
+    kind: Literal["soft"] = "soft"
+    volume: Annotated[Block | Tetrahedra, Field(discriminator="kind")]
+    density: float = Field(gt=0)
+    youngs_modulus: float = Field(gt=0)
+    poisson_ratio: float = Field(gt=-1, lt=0.5)
+
+
+class Rope(_Deformable):
+    """A slender rod through ``points``, its vertices, straight or not: there it has no stress.
+
+    Attributes:
+        points: [m], in its own frame.
+        radius: [m].
+        density: [kg/m^3].
+        stretch: force per strain, E A [N].
+        bending: moment per curvature, E I [N m^2].
+    """
+
+    kind: Literal["rope"] = "rope"
+    points: tuple[Vec3, ...] = Field(min_length=2)
+    radius: float = Field(gt=0)
+    density: float = Field(gt=0)
+    stretch: float = Field(gt=0)
+    bending: float = Field(default=0.0, ge=0)
+
+
+Deformable = Annotated[Cloth | Soft | Rope, Field(discriminator="kind")]
+
+
 class Sun(Card):
     """A distant light.
 
@@ -349,7 +534,11 @@ class Modal(Card):
 
 
 class Scene(Card):
-    """Bodies, light and cameras of one world at t = 0; ``modal`` declares its drivers' state."""
+    """Bodies, light and cameras of one world at t = 0; ``modal`` declares its drivers' state.
+
+    Scenes without joints and deformables have the JSON, and the hash, that they had before there
+    were any.
+    """
 
     name: str
     gravity: Vec3 = (0.0, 0.0, -9.81)
@@ -359,12 +548,24 @@ class Scene(Card):
     sun: Sun
     sky: Sky = Sky()
     modal: tuple[Modal, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    deformables: tuple[Deformable, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _lean(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = handler(self)
+        for key in ("joints", "deformables"):
+            if not data.get(key):
+                data.pop(key, None)
+        return data
 
     @model_validator(mode="after")
     def _check(self) -> Scene:
+        placed = (*self.bodies, *self.deformables)
         for what, keys in (
-            ("body name", [b.name for b in self.bodies]),
-            ("instance", [b.instance for b in self.bodies if b.instance]),
+            ("body name", [b.name for b in placed]),
+            ("instance", [b.instance for b in placed if b.instance]),
+            ("joint", [j.name for j in self.joints]),
             ("material", [m.name for m in self.materials]),
             ("camera", [c.name for c in self.cameras]),
             ("modal state", [m.name for m in self.modal]),
@@ -382,7 +583,33 @@ class Scene(Card):
             for visual in body.visuals:
                 if visual.material not in known:
                     raise ValueError(f"body {body.name!r}: no material {visual.material!r}")
+        self._check_held(known)
         return self
+
+    def _check_held(self, materials: set[str]) -> None:
+        """Do joints and deformables name what is there?"""
+        motion = {b.name: b.motion for b in self.bodies}
+        for joint in self.joints:
+            for name in (joint.body, joint.other):
+                if name and name not in motion:
+                    raise ValueError(f"joint {joint.name!r} holds {name!r}, which is no body")
+            if motion[joint.body] != "dynamic":
+                raise ValueError(
+                    f"joint {joint.name!r}: its body {joint.body!r} is {motion[joint.body]}; name "
+                    "the dynamic one first"
+                )
+        for item in self.deformables:
+            if item.material and item.material not in materials:
+                raise ValueError(f"deformable {item.name!r}: no material {item.material!r}")
+            held = Counter(v for pin in item.pins for v in pin.vertices)
+            twice = [v for v, n in held.items() if n > 1]
+            if twice:
+                raise ValueError(f"deformable {item.name!r}: vertex {twice[0]} is pinned twice")
+            for pin in item.pins:
+                if pin.body and pin.body not in motion:
+                    raise ValueError(
+                        f"deformable {item.name!r} is pinned to {pin.body!r}, which is no body"
+                    )
 
     def index(self, name: str) -> int:
         """Position of a body in ``bodies``.

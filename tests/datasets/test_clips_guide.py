@@ -35,7 +35,7 @@ def test_reading_and_exporting(here):
     exec(reading, names)
     assert names["masks"].shape == (3, *names["depth"].shape)
     assert names["flow"].shape == (*names["depth"].shape, 2)
-    command = re.search(r"```bash\nwmeval (.*?)\n```", TEXT)[1]
+    command = re.search(r"```bash\nwmeval (export .*?)\n```", TEXT)[1]
     with pytest.raises(SystemExit) as stop:
         main(command.split())
     assert stop.value.code == 0

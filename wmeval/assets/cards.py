@@ -177,7 +177,7 @@ class SettingCard(Card):
 
 
 class Drop(Card):
-    """An object above the support, let go: ``height_m`` from the support to its lowest point."""
+    """An object above the support, let go: ``height_m`` from the support to its middle."""
 
     kind: Literal["drop"]
     slot: str
@@ -262,7 +262,8 @@ class TaskCard(Card):
         support: physics of the support; None leaves the passive default.
         ramp_materials: ids that ramps draw from.
         prompt: template; ``{slot}`` becomes the object's name with its article.
-        camera_deg: intervals of the camera's azimuth relative to the layout's rotation [deg].
+        camera_deg: intervals of the camera's azimuth about the layout [deg]; at 0 it looks along the
+            layout's x axis, down the first ramp.
     """
 
     id: str

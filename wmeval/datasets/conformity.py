@@ -14,7 +14,8 @@ Array = NDArray[Any]
 
 FRAME_FIELDS = tuple(path for path in FIELDS if path.startswith("frame/"))
 GROUPS = tuple(dict.fromkeys(path.split("/")[0] for path in FIELDS))
-MODAL = "modal/"
+DECLARED = ("modal/", "vertices/")
+"""Groups of arrays that the scene declares: modal state, vertices of deformables."""
 
 QUATERNION_TOLERANCE = 1e-5
 """Engines in single precision keep unit quaternions to a few 1e-7."""
@@ -108,7 +109,7 @@ def problems_of(
     sizes: Mapping[str, int],
     *,
     groups: Collection[str] | None = None,
-    modal: Mapping[str, int] | None = None,
+    declared: Mapping[str, tuple[int, ...]] | None = None,
 ) -> list[str]:
     """Departures of arrays from the table of fields (empty: none).
 
@@ -116,7 +117,8 @@ def problems_of(
         arrays: by path; text fields are arrays of str.
         sizes: known lengths of named dimensions, at least "body" and "camera".
         groups: first parts of the paths that are looked at; None: all.
-        modal: size of each declared "modal/*", (state, size) float64; None: they are not looked at.
+        declared: shape, but for the states, of every array of the groups in `DECLARED` (float64) by
+            its path; None: they are not looked at.
 
     Returns:
         One sentence per problem, naming the field.
@@ -149,33 +151,32 @@ def problems_of(
             problems.append(f"{path}{where} is not finite")
             continue
         problems += [text for rule in RULES.get(path, ()) if (text := rule(array, path))]
-    if modal is not None:
-        problems += _modal_problems(arrays, modal, known.get("state", 0))
+    if declared is not None:
+        problems += _declared_problems(arrays, declared, known.get("state", 0))
     problems += [
         f"{path} is no field of a rollout"
         for path in arrays
-        if path not in FIELDS and not path.startswith(MODAL)
+        if path not in FIELDS and not path.startswith(DECLARED)
     ]
     return problems or _between_fields(arrays, known)
 
 
-def _modal_problems(
-    arrays: Mapping[str, Array], declared: Mapping[str, int], states: int
+def _declared_problems(
+    arrays: Mapping[str, Array], declared: Mapping[str, tuple[int, ...]], states: int
 ) -> list[str]:
-    """Do the named extra states hold what the scene declares, neither less nor more?"""
+    """Do modal states and vertices hold what the scene declares, neither less nor more?"""
     problems = []
-    for name, size in declared.items():
-        path = f"{MODAL}{name}"
+    for path, shape in declared.items():
         array = arrays.get(path)
         if array is None:
             problems.append(f"{path} is missing: the scene declares it")
-        elif array.dtype != np.float64 or array.shape != (states, size):
+        elif array.dtype != np.float64 or array.shape != (states, *shape):
             problems.append(
-                f"{path} is {array.dtype} {array.shape}; it needs float64 ({states}, {size})"
+                f"{path} is {array.dtype} {array.shape}; it needs float64 {(states, *shape)}"
             )
         elif not np.isfinite(array).all():
             problems.append(f"{path} is not finite")
-    undeclared = [p for p in arrays if p.startswith(MODAL) and p[len(MODAL) :] not in declared]
+    undeclared = [p for p in arrays if p.startswith(DECLARED) and p not in declared]
     return problems + [f"{path} is not declared by the scene" for path in undeclared]
 
 

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from wmeval.clock import exact
 from wmeval.datasets import derived
 from wmeval.datasets.codecs import Packing, bits_dtype
-from wmeval.datasets.conformity import MODAL, problems_of
+from wmeval.datasets.conformity import problems_of
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
 from wmeval.datasets.stored_contacts import GROUP, PATHS, stored_contacts
 from wmeval.errors import UserError
@@ -132,9 +132,11 @@ def attributes_of(path: str, header: Mapping[str, Any]) -> dict[str, Any]:
     if field is not None:
         return {"unit": field.unit, "dims": list(field.dims), "doc": field.doc}
     for modal in header["scene"]["modal"]:
-        if path == f"{MODAL}{modal['name']}":
+        if path == f"modal/{modal['name']}":
             dims = ["state", str(modal["size"])]
             return {"unit": modal["unit"], "dims": dims, "doc": modal["doc"]}
+    if path.startswith("vertices/"):
+        return {"unit": "m", "dims": ["state", "vertex", "3"], "doc": "of a deformable, world frame"}
     return {}
 
 

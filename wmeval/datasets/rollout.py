@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.clock import SceneClock, exact
-from wmeval.datasets.conformity import GROUPS, MODAL, problems_of
+from wmeval.datasets.conformity import GROUPS, problems_of
 from wmeval.datasets.stored_contacts import unread
+from wmeval.deformables import vertex_count
 from wmeval.layers import LAYERS
 from wmeval.records import FIELDS, CameraLog, Contacts, Event, LightLog, StateLog, WorldLog
 from wmeval.scene import Meshes, Scene
@@ -167,15 +168,19 @@ class Rollout:
         sizes = {"body": len(names), "camera": len(cameras), "step": len(self.actions)}
         # Contacts that lie on disk are checked when they are read.
         groups = [g for g in GROUPS if g != "contact" or not unread(self.log.contacts)]
-        modal = {m.name: m.size for m in self.scene.modal}
-        problems = problems_of(self._columns(groups), sizes, groups=groups, modal=modal)
+        declared: dict[str, tuple[int, ...]] = {
+            f"modal/{m.name}": (m.size,) for m in self.scene.modal
+        }
+        for item in self.scene.deformables:
+            declared[f"vertices/{item.name}"] = (vertex_count(item, self.meshes), 3)
+        problems = problems_of(self._columns(groups), sizes, groups=groups, declared=declared)
         if problems:
             raise ValueError(f"rollout: {problems[0]}")
 
     # --- as a table ---------------------------------------------------------------------------
 
     def columns(self) -> dict[str, Array]:
-        """All arrays by the paths of `wmeval.records.FIELDS`, and "modal/*"; text as str arrays."""
+        """All arrays by the paths of `wmeval.records.FIELDS`, "modal/*" and "vertices/*"; text as str."""
         return self._columns(GROUPS)
 
     def _columns(self, groups: Collection[str]) -> dict[str, Array]:
@@ -187,7 +192,9 @@ class Rollout:
             for name in _names(record):
                 out[f"{group}/{name}"] = getattr(record, name)
         for name, values in log.state.modal.items():
-            out[f"{MODAL}{name}"] = values
+            out[f"modal/{name}"] = values
+        for name, values in log.state.vertices.items():
+            out[f"vertices/{name}"] = values
         for name, dtype in _EVENT_DTYPES.items():
             column = [getattr(event, name) for event in log.events]
             out[f"event/{name}"] = np.array(column, dtype=dtype).reshape(len(column))
@@ -243,11 +250,13 @@ class Rollout:
                 for path, array in columns.items()
                 if path.startswith(f"{name}/")
             }
-            for name in ("state", "camera", "light", "contact", "event", "modal")
+            for name in ("state", "camera", "light", "contact", "event", "modal", "vertices")
         }
         names = tuple(body.name for body in scene.bodies)
         log = WorldLog(
-            StateLog(names, dt, **group["state"], modal=group["modal"]),
+            StateLog(
+                names, dt, **group["state"], modal=group["modal"], vertices=group["vertices"]
+            ),
             CameraLog(tuple(c.name for c in scene.cameras), **group["camera"]),
             LightLog(**group["light"]),
             Contacts(**group["contact"]) if contacts is None else contacts,

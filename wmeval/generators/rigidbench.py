@@ -290,9 +290,9 @@ def _refuse_absent(renderer: str, physics: str) -> None:
     engine = physics_mode(physics).engine
     engine_info(engine)
     if engine == "blender" or renderer == "cycles":
-        from wmeval.sim.blender_worker import interpreter
+        from wmeval.sim.blender_worker import blender_python
 
-        interpreter()
+        blender_python()
 
 
 # --- one clip -----------------------------------------------------------------------------------

@@ -300,13 +300,17 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_dir(path: str | Path, *, replaces: FolderKind | None = None) -> Iterator[Path]:
+def atomic_dir(
+    path: str | Path, *, replaces: FolderKind | None = None, durable: bool = True
+) -> Iterator[Path]:
     """A fresh folder to fill; on leaving without error it stands at ``path``, whole.
 
     Args:
         path: where the folder shall be; nothing or an empty folder stands there. Missing folders
             above it are made.
         replaces: also replace a folder of this kind; it goes only when the new one is complete.
+        durable: force every file to the disk first. Without, a power cut may leave it damaged:
+            for what is large and can be had again.
 
     Yields:
         A temporary folder beside it.
@@ -319,7 +323,7 @@ def atomic_dir(path: str | Path, *, replaces: FolderKind | None = None) -> Itera
     with disk_errors(path), _place(path) as temporary:
         temporary.mkdir()
         yield temporary
-        for folder, _, names in os.walk(temporary):
+        for folder, _, names in os.walk(temporary) if durable else ():
             for name in names:
                 sync(Path(folder, name))
             sync(Path(folder))

@@ -6,70 +6,35 @@ for itself. The worker's scripts need `bpy` and numpy, nothing else.
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError, one_line
+from wmeval.jobs.installed import ENVIRONMENTS, interpreter, version
 from wmeval.jobs.worker import Buffers, Header, WorkerClient, WorkerError
 
-PYTHON_VARIABLE = "WMEVAL_BLENDER_PYTHON"
+ENVIRONMENT = "blender"
+PYTHON_VARIABLE = ENVIRONMENTS[ENVIRONMENT].variable
 """Names the interpreter that has `bpy`, where it is not this one."""
-INSTALL = "pip install 'wmeval[blender]'"
+INSTALL = f"wmeval install {ENVIRONMENT}"
 _START = 180.0
-_MISSING = (
-    f"bpy is not installed: {INSTALL}, or name an interpreter that has it (option python=, or "
-    f"{PYTHON_VARIABLE} in the environment)"
-)
-_ASK_VERSION = "import importlib.metadata as m; print(m.version('bpy'))"
 
 
-def interpreter(python: str = "") -> str:
-    """The interpreter that has `bpy`: the one named, the environment's, or this one.
+def blender_python(python: str = "") -> str:
+    """The interpreter that has `bpy`; see `wmeval.jobs.installed.interpreter`.
 
     Raises:
-        UserError: none is named, and this one has no `bpy`.
+        UserError: none has.
     """
-    named = python or os.environ.get(PYTHON_VARIABLE, "")
-    if named:
-        return named
-    if importlib.util.find_spec("bpy") is None:
-        raise UserError(_MISSING)
-    return sys.executable
-
-
-@lru_cache(maxsize=8)
-def _version(python: str) -> str:
-    """Version of `bpy` in an interpreter; "" where there is none."""
-    if python == sys.executable:
-        return importlib.metadata.version("bpy")
-    try:
-        done = subprocess.run(
-            [python, "-I", "-c", _ASK_VERSION],
-            capture_output=True,
-            text=True,
-            timeout=60.0,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return interpreter(ENVIRONMENT, python)
 
 
 def bpy_version(python: str = "") -> str | None:
     """Version of `bpy`, without importing it; None where it is not installed."""
-    try:
-        return _version(interpreter(python)) or None
-    except UserError:
-        return None
+    return version(ENVIRONMENT, python)
 
 
 class BlenderWorker:
@@ -78,7 +43,7 @@ class BlenderWorker:
     Args:
         script: file beside the caller whose ``handlers`` serve.
         what: what messages call it.
-        python: its interpreter; "" for `interpreter`'s choice.
+        python: its interpreter or environment; "" for `interpreter`'s choice.
         timeout: time-out of a call [s].
 
     Raises:
@@ -88,7 +53,7 @@ class BlenderWorker:
 
     def __init__(self, script: Path, what: str, *, python: str = "", timeout: float) -> None:
         self._what = what
-        self.python = interpreter(python)
+        self.python = blender_python(python)
         try:
             self._client = WorkerClient(
                 f"{script}:handlers",
@@ -101,7 +66,7 @@ class BlenderWorker:
             )
         except WorkerError as error:
             if "No module named 'bpy'" in error.printed:
-                raise UserError(f"{self.python}: {_MISSING}") from error
+                raise UserError(f"{self.python} has no bpy: {INSTALL}") from error
             raise self._read(error) from error
 
     @property

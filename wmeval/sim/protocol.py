@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from wmeval.clock import SceneClock
+from wmeval.errors import UserError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog, WorldLog
 from wmeval.scene import Card, Deform, Mesh, Meshes, Scene
 
@@ -49,7 +50,7 @@ class EngineInfo:
 
     Attributes:
         name, version: as results record them.
-        body_kinds: of "rigid", "cloth", "rope", "soft".
+        body_kinds: of "rigid", "joint", "cloth", "rope", "soft": what `check_kinds` lets in.
         deterministic: bit-identical states in any process of this version.
         clock: "fixed" steps or "exact" (event-driven).
         contact_impulses: contacts carry impulses; an engine that does not gives no contacts.
@@ -132,6 +133,13 @@ class StateView(Protocol):
 
         Raises:
             UserError: the scene declares no such state.
+        """
+
+    def vertices(self, name: str) -> NDArray[np.float64]:
+        """Vertices (V, 3) [m] of a deformable, world frame.
+
+        Raises:
+            UserError: the scene has none of that name.
         """
 
 
@@ -264,6 +272,25 @@ class SubstepView(StateView, Protocol):
         Exact on static and kinematic bodies. A dynamic body is met at the pose with which the
         substep began. It changes nothing: the same bits follow with and without rays.
         """
+
+
+def check_kinds(scene: Scene, info: EngineInfo) -> None:
+    """Does an engine have physics for all that a scene holds?
+
+    Raises:
+        UserError: not so, naming what it lacks.
+    """
+    if scene.joints and "joint" not in info.body_kinds:
+        raise UserError(
+            f"engine {info.name} has no joints, and scene {scene.name!r} has "
+            f"{scene.joints[0].name!r}: run it with another engine"
+        )
+    for item in scene.deformables:
+        if item.kind not in info.body_kinds:
+            raise UserError(
+                f"engine {info.name} has no {item.kind}, and scene {scene.name!r} has "
+                f"{item.name!r}: run it with another engine"
+            )
 
 
 class Driver(Protocol):
@@ -430,6 +457,7 @@ class RenderState:
         modal: named extra state, each (size,).
         deforms: index of every body whose mesh follows modal state, with how.
         hidden: (B,) bodies that the camera does not see, though mirrors and the sun do; None: none.
+        vertices: of each deformable by name, (V, 3) [m], world frame.
     """
 
     position: NDArray[np.float64]
@@ -445,6 +473,9 @@ class RenderState:
     modal: Mapping[str, NDArray[np.float64]] = field(default_factory=lambda: MappingProxyType({}))
     deforms: tuple[tuple[int, Deform], ...] = ()
     hidden: NDArray[np.bool_] | None = None
+    vertices: Mapping[str, NDArray[np.float64]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
 
 def deforms_of(scene: Scene) -> tuple[tuple[int, Deform], ...]:
@@ -481,6 +512,7 @@ def render_state(log: WorldLog, row: int, scene: Scene, camera: int) -> RenderSt
         {name: values[row] for name, values in log.state.modal.items()},
         deforms_of(scene),
         hidden_from(scene, camera),
+        {name: values[row] for name, values in log.state.vertices.items()},
     )
 
 

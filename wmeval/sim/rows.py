@@ -132,6 +132,9 @@ class Rows:
         self._modal: dict[str, Held[tuple[float, ...]]] = {
             m.name: Held((0.0,) * m.size) for m in scene.modal
         }
+        # Of each deformable: where its vertices are now, and at each row.
+        self._vertices: dict[str, NDArray[np.float64]] = {}
+        self._shapes: dict[str, list[NDArray[np.float64]]] = {}
         self._blocks: list[NDArray[np.float64]] = []
         self._flat: list[float] = []
         self._read: NDArray[np.intp] | slice = slice(0, 0)
@@ -161,6 +164,24 @@ class Rows:
             self._move_cameras()
         for pose in self._cameras:
             self._poses += pose
+        for name, shapes in self._shapes.items():
+            shapes.append(self._vertices[name])
+
+    def put_vertices(self, name: str, vertices: NDArray[np.float64]) -> None:
+        """Vertices (V, 3) of a deformable from the next row on: an array that stays as it is."""
+        self._vertices[name] = vertices
+        self._shapes.setdefault(name, [])
+
+    def vertices(self, name: str) -> NDArray[np.float64]:
+        """Vertices (V, 3) of a deformable now.
+
+        Raises:
+            UserError: there is none of that name.
+        """
+        if name not in self._vertices:
+            known = ", ".join(self._vertices) or "none"
+            raise UserError(f"the scene has no deformable {name!r}; there are: {known}")
+        return self._vertices[name]
 
     # --- bodies that no row reads -----------------------------------------------------------------
 
@@ -326,6 +347,7 @@ class Rows:
             self._active.take(n),
             self._motion.take(n),
             {name: held.take(n) for name, held in self._modal.items()},
+            {name: np.stack(shapes) for name, shapes in self._shapes.items()},
         )
         count = len(self._cameras)
         cameras = CameraLog(
@@ -335,6 +357,8 @@ class Rows:
         )
         lights = LightLog(self._sun_direction.take(n), self._sun_color.take(n), self._sky.take(n))
         self._blocks, self._substeps, self._poses = [], [], []
+        for shapes in self._shapes.values():
+            shapes.clear()
         return state, cameras, lights
 
 
@@ -401,6 +425,18 @@ class LastRow:
             known = ", ".join(modal) or "none"
             raise UserError(f"the scene declares no modal state {name!r}; there are: {known}")
         return tuple(modal[name][-1].tolist())
+
+    def vertices(self, name: str) -> NDArray[np.float64]:
+        """Vertices (V, 3) [m] of a deformable.
+
+        Raises:
+            UserError: the scene has none of that name.
+        """
+        shapes = self._log.state.vertices
+        if name not in shapes:
+            known = ", ".join(shapes) or "none"
+            raise UserError(f"the scene has no deformable {name!r}; there are: {known}")
+        return shapes[name][-1]
 
 
 def _vec(row: NDArray[np.float64]) -> Vec:

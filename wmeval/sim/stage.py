@@ -232,6 +232,14 @@ class Stage:
         """STATIC, KINEMATIC or DYNAMIC."""
         return self._motion[body]
 
+    def vertices(self, name: str) -> NDArray[np.float64]:
+        """Vertices (V, 3) [m] of a deformable now, world frame.
+
+        Raises:
+            UserError: the scene has none of that name.
+        """
+        return self._rows.vertices(name)
+
     # --- cameras, lights, modal state -------------------------------------------------------------
 
     def camera(self, camera: int) -> Pose16:

@@ -78,6 +78,7 @@ def pack_log(log: WorldLog) -> tuple[Header, Buffers]:
     }
     arrays: Buffers = {f"state/{n}": getattr(state, n) for n in StateLog.ARRAYS}
     arrays |= {f"modal/{k}": v for k, v in state.modal.items()}
+    arrays |= {f"vertices/{k}": v for k, v in state.vertices.items()}
     arrays["fov_y"], arrays["T_world_camera"] = log.cameras.fov_y, log.cameras.T_world_camera
     arrays |= {f.name: getattr(log.lights, f.name) for f in fields(LightLog)}
     if len(log.contacts):
@@ -87,9 +88,14 @@ def pack_log(log: WorldLog) -> tuple[Header, Buffers]:
 
 def unpack_log(header: Header, buffers: Mapping[str, NDArray[Any]]) -> WorldLog:
     """Inverse of `pack_log`."""
-    modal = {n.partition("/")[2]: a for n, a in buffers.items() if n.startswith("modal/")}
+    modal, vertices = (
+        {n.removeprefix(group): a for n, a in buffers.items() if n.startswith(group)}
+        for group in ("modal/", "vertices/")
+    )
     arrays: dict[str, Any] = {n: buffers[f"state/{n}"] for n in StateLog.ARRAYS}
-    state = StateLog(tuple(header["bodies"]), Fraction(header["dt"]), **arrays, modal=modal)
+    state = StateLog(
+        tuple(header["bodies"]), Fraction(header["dt"]), **arrays, modal=modal, vertices=vertices
+    )
     contacts = Contacts.empty()
     if "contact/substep" in buffers:
         contacts = Contacts(*(buffers[f"contact/{f.name}"] for f in fields(Contacts)))

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.deformables import check_deformables
 from wmeval.errors import UserError
 from wmeval.jobs.worker import WorkerClient, WorkerError
 from wmeval.records import Contacts, WorldLog
@@ -30,6 +31,7 @@ from wmeval.sim.protocol import (
     RayQuery,
     StateView,
     WorldSpec,
+    check_kinds,
 )
 from wmeval.sim.rows import LastRow
 
@@ -112,6 +114,8 @@ class LocalWorld:
             UserError: the engine has no physics for something in the scene.
         """
         spec = self.spec
+        check_kinds(spec.scene, self._engine.info)
+        check_deformables(spec.scene, spec.meshes)
         self._engine.build(spec.scene, spec.meshes, spec.config, spec.clock.dt, self._drivers)
         self.substep = 0
         self._ready = True

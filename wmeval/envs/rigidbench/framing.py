@@ -16,6 +16,10 @@ F8 = NDArray[np.float64]
 LENS_MM, SENSOR_MM = 35.0, 36.0
 ELEVATION = math.radians(10)
 MARGIN, PADDING_M, NEAREST_M = 1.4, 0.2, 1.4
+PADDING_ABOVE_M = 1.2 * PADDING_M
+"""The released code leaves a fifth more room above the actors than on the other sides."""
+BEHIND_DEG = 180.0
+"""From the task's x axis, which leads down the first ramp, to where its azimuths count from."""
 STEP_DEG = 15.0
 SURFACE_POINTS = 16
 ENOUGH_SEEN = 0.5
@@ -33,7 +37,7 @@ def azimuths(ranges: Sequence[tuple[float, float]], turn_deg: float) -> Iterator
     """Camera azimuths [deg] every 15 degrees within the task's ranges, both ends included.
 
     Args:
-        ranges: relative to the task's rotation [deg].
+        ranges: from behind the task [deg]: at 0 the camera looks along the task's x axis.
         turn_deg: the task's rotation in the world [deg].
 
     Yields:
@@ -45,7 +49,7 @@ def azimuths(ranges: Sequence[tuple[float, float]], turn_deg: float) -> Iterator
             relative = (low + i * STEP_DEG) % 360.0
             if relative not in seen:
                 seen.add(relative)
-                yield (relative + turn_deg) % 360.0
+                yield (relative + turn_deg + BEHIND_DEG) % 360.0
 
 
 def frame(low: F8, high: F8, azimuth_deg: float, *, width: int, height: int) -> Camera:
@@ -58,7 +62,8 @@ def frame(low: F8, high: F8, azimuth_deg: float, *, width: int, height: int) -> 
         width: of the picture [px].
         height: of the picture [px].
     """
-    extent = float((high - low).max()) + 2 * PADDING_M
+    low, high = low - PADDING_M, high + [PADDING_M, PADDING_M, PADDING_ABOVE_M]
+    extent = float((high - low).max())
     distance = max(MARGIN * extent, NEAREST_M)
     azimuth = math.radians(azimuth_deg)
     away = np.array(

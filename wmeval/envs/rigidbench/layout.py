@@ -125,8 +125,8 @@ def draw_layout(
 ) -> Layout:
     """Draw dimensions and objects of a task and lay them out.
 
-    Every interval and every object is drawn uniformly, in the card's order; objects of one line or
-    cluster are drawn without repetition while there are enough.
+    Every interval and every object is drawn uniformly, each for itself, in the card's order: two
+    things of a line or a cluster may be of one kind.
 
     Args:
         task: the task.
@@ -152,7 +152,7 @@ def draw_layout(
         unknown = [i for i in allowed if i not in sizes]
         if unknown:
             raise UserError(f"{where}: no object {unknown[0]!r}: choose from {', '.join(sizes)}")
-        chosen = rng.choice(len(allowed), size=count, replace=count > len(allowed))
+        chosen = rng.integers(len(allowed), size=count)
         return [allowed[i] for i in chosen]
 
     for placement in task.placements:
@@ -161,7 +161,7 @@ def draw_layout(
                 (name,) = pick(placement)
                 size = sizes[name]
                 height = _uniform(placement.height_m, rng)
-                actors.append(Actor(placement.slot, name, None, size, (0, 0, height + size[2] / 2)))
+                actors.append(Actor(placement.slot, name, None, size, (0.0, 0.0, height)))
             case Ramp():
                 wedge = Wedge(
                     _uniform(placement.length_m, rng),

@@ -200,7 +200,8 @@ def draw_sample(
         physics: row of `wmeval.envs.rigidbench.physics.PHYSICS`.
         task: a card in place of the row's own, with some of its intervals narrowed.
         turn_deg: rotation of the task from the support's long axis [deg]; None draws.
-        azimuth_deg: of the camera from the task's x axis [deg]; None searches.
+        azimuth_deg: of the camera about the task [deg], 0: it looks along the task's x axis; None
+            searches.
 
     Raises:
         UserError: an unknown name, or no layout of the task fits the support; one clear message.

@@ -34,7 +34,7 @@ from wmeval.errors import UserError
 from wmeval.jobs.worker import Buffers
 from wmeval.layers import LAYERS
 from wmeval.scene import Material, MeshData, Meshes, Scene
-from wmeval.sim.blender_worker import BlenderWorker, bpy_version, interpreter
+from wmeval.sim.blender_worker import BlenderWorker, blender_python, bpy_version
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render.pieces import GLASS, Pieces, compile_pieces, mean_color
 from wmeval.sim.render.raster import EXPOSURE, HAZE, _daylight, _twilight
@@ -90,7 +90,8 @@ class CyclesRenderer:
         meshes: content hash to mesh.
         preset: row of `PRESETS`, or a `Preset` of your own.
         device: "cpu", "gpu" (an error where there is none) or "auto".
-        python: interpreter that has `bpy`; "" for the environment's choice or this one.
+        python: interpreter that has `bpy`, or environment (`wmeval install`); "" for the one that
+            is found.
         threads: of the CPU; 0 for all.
         timeout: of one picture [s].
         texture_size: texels along a side of each texture.
@@ -120,7 +121,7 @@ class CyclesRenderer:
         if device not in ("auto", "cpu", "gpu"):
             raise UserError(f"device = {device!r}: choose cpu, gpu or auto")
         self.scene, self.preset, self.device = scene, preset, device
-        self._python, self._threads, self._timeout = interpreter(python), threads, timeout
+        self._python, self._threads, self._timeout = blender_python(python), threads, timeout
         self.version = f"1 (Blender {bpy_version(python) or 'of unknown version'})"
         self._texture_size = texture_size
         self._pieces = compile_pieces(scene, meshes)
