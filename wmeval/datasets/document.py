@@ -136,7 +136,8 @@ def attributes_of(path: str, header: Mapping[str, Any]) -> dict[str, Any]:
             dims = ["state", str(modal["size"])]
             return {"unit": modal["unit"], "dims": dims, "doc": modal["doc"]}
     if path.startswith("vertices/"):
-        return {"unit": "m", "dims": ["state", "vertex", "3"], "doc": "of a deformable, world frame"}
+        doc = "vertices of a deformable, world frame"
+        return {"unit": "m", "dims": ["state", "vertex", "3"], "doc": doc}
     return {}
 
 

@@ -180,7 +180,10 @@ class Rollout:
     # --- as a table ---------------------------------------------------------------------------
 
     def columns(self) -> dict[str, Array]:
-        """All arrays by the paths of `wmeval.records.FIELDS`, "modal/*" and "vertices/*"; text as str."""
+        """All arrays by the paths of `wmeval.records.FIELDS` and "modal/*", "vertices/*".
+
+        Text is arrays of str.
+        """
         return self._columns(GROUPS)
 
     def _columns(self, groups: Collection[str]) -> dict[str, Array]:
@@ -254,9 +257,7 @@ class Rollout:
         }
         names = tuple(body.name for body in scene.bodies)
         log = WorldLog(
-            StateLog(
-                names, dt, **group["state"], modal=group["modal"], vertices=group["vertices"]
-            ),
+            StateLog(names, dt, **group["state"], modal=group["modal"], vertices=group["vertices"]),
             CameraLog(tuple(c.name for c in scene.cameras), **group["camera"]),
             LightLog(**group["light"]),
             Contacts(**group["contact"]) if contacts is None else contacts,

@@ -436,7 +436,7 @@ class LastRow:
         if name not in shapes:
             known = ", ".join(shapes) or "none"
             raise UserError(f"the scene has no deformable {name!r}; there are: {known}")
-        return shapes[name][-1]
+        return np.asarray(shapes[name][-1])
 
 
 def _vec(row: NDArray[np.float64]) -> Vec:
