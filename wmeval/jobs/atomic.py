@@ -89,6 +89,17 @@ def remove_stale(folder: Path) -> int:
     return count
 
 
+@contextmanager
+def witness(folder: Path) -> Iterator[Path]:
+    """A file by which others show that they see the same folder; it goes with the block."""
+    path = _temporary(folder / "witness")
+    path.touch()
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
 def sync(path: Path) -> None:
     """Force a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)

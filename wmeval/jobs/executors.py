@@ -10,9 +10,11 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 from wmeval.errors import UserError
 
@@ -44,7 +46,84 @@ class Outcome(Generic[Value]):
         return self.error is None
 
 
-def _attempt(function: Callable[[Any], Any], item: Any) -> Outcome[Any]:
+@dataclass(frozen=True)
+class Needs:
+    """What one worker holds while it runs, where workers are placed.
+
+    Attributes:
+        cpus: cores.
+        gpus: GPUs, or a share of one.
+    """
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+
+class Executor(Protocol):
+    """Who runs units of work; what it started is kept between `map` calls of one ``with``."""
+
+    def map(
+        self,
+        function: Callable[[Item], Value],
+        items: Sequence[Item],
+        *,
+        on_outcome: Callable[[int, Outcome[Value]], None] | None = None,
+    ) -> list[Outcome[Value]]:
+        """As `LocalExecutor.map`."""
+        ...
+
+    def __enter__(self) -> Executor: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+EXECUTORS: dict[str, str] = {
+    "local": "wmeval.jobs.executors:LocalExecutor",
+    "ray": "wmeval.jobs.ray_executor:RayExecutor",
+}
+"""Where work runs: processes of this machine, or of a Ray cluster."""
+
+
+def make_executor(
+    name: str,
+    *,
+    workers: int | None = None,
+    timeout: float | None = None,
+    max_bytes: int | None = None,
+    needs: Needs | None = None,
+    address: str | None = None,
+    folder: Path | None = None,
+) -> Executor:
+    """An executor by name.
+
+    Args:
+        name: row of `EXECUTORS`.
+        workers: as `LocalExecutor`.
+        timeout: as `LocalExecutor`.
+        max_bytes: as `LocalExecutor`.
+        needs: what a worker holds; nothing is placed by "local".
+        address: of a cluster to join; only for "ray".
+        folder: where the units write, if that is a local path: all workers must see it.
+
+    Raises:
+        UserError: no such executor, one that is not installed, or an address for "local".
+    """
+    if name not in EXECUTORS:
+        raise UserError(f"unknown executor {name!r}: choose from {', '.join(EXECUTORS)}")
+    placed: dict[str, Any] = {}
+    if name != "local":
+        placed = {"needs": needs or Needs(), "address": address, "folder": folder}
+    elif address:
+        raise UserError(f"the address {address} of a cluster is for executor ray, not for local")
+    module, _, attribute = EXECUTORS[name].partition(":")
+    made: Executor = getattr(import_module(module), attribute)(
+        workers=workers, timeout=timeout, max_bytes=max_bytes, **placed
+    )
+    return made
+
+
+def attempt(function: Callable[[Any], Any], item: Any) -> Outcome[Any]:
+    """Run one unit in this process; what it raises becomes its outcome."""
     start = time.perf_counter()
     try:
         value = function(item)
@@ -74,7 +153,7 @@ def _work(function: Callable[[Any], Any], channel: Connection) -> None:
             item = channel.recv()
         except EOFError:
             return
-        outcome = _attempt(function, item)
+        outcome = attempt(function, item)
         try:
             channel.send(outcome)
         except (BrokenPipeError, OSError):
@@ -120,6 +199,12 @@ class LocalExecutor:
         self.workers, self.recycle, self.timeout = workers, recycle, timeout
         self.max_bytes = max_bytes
 
+    def __enter__(self) -> LocalExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is kept: every `map` ends its own processes."""
+
     def map(
         self,
         function: Callable[[Item], Value],
@@ -148,7 +233,7 @@ class LocalExecutor:
 
         if self.workers == 0:
             for unit, item in enumerate(items):
-                settle(unit, _attempt(function, item))
+                settle(unit, attempt(function, item))
         else:
             self._run(function, items, settle)
         return [outcome for outcome in outcomes if outcome is not None]
@@ -203,7 +288,7 @@ class LocalExecutor:
     def _swollen(self, worker: _Worker) -> bool:
         if self.max_bytes is None or not worker.served:
             return False
-        return _resident_bytes(worker.process.pid) > self.max_bytes
+        return resident_bytes(worker.process.pid) > self.max_bytes
 
     def _collect(self, pool: list[_Worker], settle: Callable[[int, Outcome[Any]], None]) -> None:
         busy = [w for w in pool if w.unit >= 0]
@@ -238,7 +323,7 @@ class LocalExecutor:
                 )
 
 
-def _resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Memory of a process that lies in RAM; 0 where nothing tells."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
