@@ -138,7 +138,8 @@ def test_the_camera_keeps_every_actor_in_the_picture() -> None:
         away = np.array(x.camera.position) - np.array(x.camera.target)
         azimuth = math.degrees(math.atan2(away[1], away[0]))
         assert (azimuth - x.azimuth_deg + 180) % 360 - 180 == pytest.approx(0, abs=1e-6)
-        relative = (x.azimuth_deg - x.turn_deg) % 360
+        # At 0 the camera looks along the task's x axis, down the first ramp.
+        relative = (x.azimuth_deg - x.turn_deg + 180) % 360
         ranges = CARDS.tasks[task].camera_deg
         assert any(low - 1e-6 <= relative <= high + 1e-6 for low, high in ranges)
         assert x.share >= framing.ENOUGH_SEEN
@@ -208,10 +209,10 @@ def test_narrowed_cards_rotations_and_azimuths_are_kept() -> None:
     task = TaskCard.model_validate(card)
     x = draw_sample(row("free_fall", 4), CARDS, task=task, turn_deg=30.0, azimuth_deg=45.0)
     assert x.actors[0].object == "coconut"
-    assert x.layout.actors[0].position[2] - x.layout.actors[0].size[2] / 2 == pytest.approx(0.6)
+    assert x.layout.actors[0].position[2] == pytest.approx(0.6)
     surface = CARDS.settings[x.row.scene_id].surfaces[x.row.surface_name]
     assert x.turn_deg == pytest.approx(surface.long_axis_deg + 30)
-    assert (x.azimuth_deg - x.turn_deg) % 360 == pytest.approx(45)
+    assert (x.azimuth_deg - x.turn_deg) % 360 == pytest.approx(225)
 
 
 # --- sight --------------------------------------------------------------------------------------

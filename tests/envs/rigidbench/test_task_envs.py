@@ -124,7 +124,7 @@ def test_what_is_fixed_stays_fixed_and_the_rest_is_drawn() -> None:
         assert ball.object == "tennis_ball"
         assert other.object in ("apple", "orange", "tennis_ball")
         assert env.sample.row.scene_id == "modular_flat"
-        assert (env.sample.azimuth_deg - env.sample.turn_deg) % 360 == pytest.approx(90)
+        assert (env.sample.azimuth_deg - env.sample.turn_deg) % 360 == pytest.approx(270)
     env.close()
 
 
