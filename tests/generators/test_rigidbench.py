@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from blender_here import take_bpy_away
 
 import wmeval
 from wmeval.assets.cards import library
@@ -217,10 +218,9 @@ def test_a_wrong_card_is_named(bare, tmp_path):
 
 
 def test_what_needs_bpy_says_so_at_once(bare, tmp_path, monkeypatch):
-    monkeypatch.setattr("wmeval.sim.blender_worker.importlib.util.find_spec", lambda _: None)
-    monkeypatch.delenv("WMEVAL_BLENDER_PYTHON", raising=False)
+    take_bpy_away(monkeypatch, tmp_path)
     for arguments in ({"renderer": "cycles"}, {"physics": "blender"}):
-        with pytest.raises(UserError, match="bpy is not installed: pip install"):
+        with pytest.raises(UserError, match="bpy is not installed: wmeval install blender"):
             bare(tmp_path / "set", **arguments)
         assert not (tmp_path / "set").exists()
 

@@ -1,9 +1,17 @@
-"""Marks tests that need `bpy`, here or in the interpreter that WMEVAL_BLENDER_PYTHON names."""
+"""Tests that need `bpy` (of this interpreter, WMEVAL_BLENDER_PYTHON's or `wmeval install`'s)."""
 
 from __future__ import annotations
 
 import pytest
 
-from wmeval.sim.blender_worker import INSTALL, bpy_version
+from wmeval.jobs import installed
+from wmeval.sim.blender_worker import INSTALL, PYTHON_VARIABLE, bpy_version
 
 needs_bpy = pytest.mark.skipif(bpy_version() is None, reason=f"bpy is not installed: {INSTALL}")
+
+
+def take_bpy_away(monkeypatch, tmp_path):
+    """As on a machine where nothing has `bpy`."""
+    monkeypatch.delenv(PYTHON_VARIABLE, raising=False)
+    monkeypatch.setenv(installed.HOME_VARIABLE, str(tmp_path / "no-environments"))
+    monkeypatch.setattr(installed, "_version_here", lambda package: None)

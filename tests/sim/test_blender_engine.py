@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from blender_here import needs_bpy
+from blender_here import needs_bpy, take_bpy_away
 from physics_scenes import body, floor, world_spec, yaw
 
 from wmeval.errors import UserError
@@ -239,18 +238,14 @@ def test_settings_that_cannot_be_had_are_refused(config, dt, message):
         make_engine("blender").build(scene_of_two().scene, {}, config, dt, ())
 
 
-def test_without_bpy_it_says_so_and_how_to_mend_it(monkeypatch):
-    monkeypatch.delenv(PYTHON_VARIABLE, raising=False)
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "bpy" else found(name, *a)
-    )
+def test_without_bpy_it_says_so_and_how_to_mend_it(monkeypatch, tmp_path):
+    take_bpy_away(monkeypatch, tmp_path)
     info = engine_info("blender")
     assert info.version == "not installed"
-    assert info.mend == "pip install 'wmeval[blender]'"
+    assert info.mend == "wmeval install blender"
     assert not info.contact_impulses
     spec = scene_of_two()
-    with pytest.raises(UserError, match=r"bpy is not installed: pip install 'wmeval\[blender\]'"):
+    with pytest.raises(UserError, match="bpy is not installed: wmeval install blender"):
         make_engine("blender").build(spec.scene, {}, spec.config, DT, ())
     monkeypatch.setenv(PYTHON_VARIABLE, "/nowhere/python")
     with pytest.raises(UserError, match="cannot run '/nowhere/python'"):

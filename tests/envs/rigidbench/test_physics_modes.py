@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from blender_here import needs_bpy
 from plain_setting import CARDS, row, spec_of
 
 from wmeval.envs.rigidbench.sample import ACTIVE, draw_sample
 from wmeval.records import WorldLog
-from wmeval.sim.blender_worker import INSTALL, bpy_version
 from wmeval.sim.protocol import Probe
 from wmeval.sim.world import LocalWorld
 
 TASKS = tuple(CARDS.splits.tasks)
-needs_bpy = pytest.mark.skipif(bpy_version() is None, reason=f"bpy is not installed: {INSTALL}")
 BLENDER = pytest.param("blender", marks=[needs_bpy, pytest.mark.accept])
 
 

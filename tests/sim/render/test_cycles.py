@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from blender_here import needs_bpy
+from blender_here import needs_bpy, take_bpy_away
 from raster_scene import MESHES, angle_deg, make_scene, moved, near_edge
 
 from wmeval import conventions
 from wmeval.errors import UserError
 from wmeval.jobs.worker import WorkerError
 from wmeval.scene import Sky, Texture
-from wmeval.sim.blender_worker import PYTHON_VARIABLE
 from wmeval.sim.render import make_renderer
 from wmeval.sim.render.cycles import PRESETS, Preset, develop
 from wmeval.sim.render.pieces import start_state
@@ -181,13 +179,9 @@ def test_presets_are_those_of_the_paper():
     }  # fmt: skip
 
 
-def test_without_bpy_it_says_so_and_how_to_mend_it(monkeypatch):
-    monkeypatch.delenv(PYTHON_VARIABLE, raising=False)
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "bpy" else found(name, *a)
-    )
-    with pytest.raises(UserError, match=r"bpy is not installed: pip install 'wmeval\[blender\]'"):
+def test_without_bpy_it_says_so_and_how_to_mend_it(monkeypatch, tmp_path):
+    take_bpy_away(monkeypatch, tmp_path)
+    with pytest.raises(UserError, match=r"bpy is not installed: wmeval install blender"):
         renderer()
 
 
