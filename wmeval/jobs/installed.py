@@ -75,6 +75,9 @@ class Installable:
     also: tuple[str, ...] = ()
 
 
+_WORLD = ("pydantic>=2.7", "scipy>=1.11", "trimesh>=4.0")
+"""What a whole world needs beside numpy where its drivers run in the environment too."""
+
 ENVIRONMENTS: dict[str, Installable] = {
     row.name: row
     for row in (
@@ -85,7 +88,7 @@ ENVIRONMENTS: dict[str, Installable] = {
             packages=("bpy", "numpy"),
             module="bpy",
             variable="WMEVAL_BLENDER_PYTHON",
-            size_mb=1100,
+            size_mb=900,
             python="3.11",
             also=("blender5",),
         ),
@@ -96,36 +99,36 @@ ENVIRONMENTS: dict[str, Installable] = {
             packages=("bpy", "numpy"),
             module="bpy",
             variable="WMEVAL_BLENDER5_PYTHON",
-            size_mb=1200,
+            size_mb=900,
             python="3.11",
             release="5.0.",
         ),
         Installable(
             name="newton",
             summary="engine newton: NVIDIA Newton on Warp, with MuJoCo",
-            requirements=("newton[sim]==1.8.0", "numpy>=1.26"),
+            requirements=("newton[sim]==1.8.0", "numpy>=1.26", *_WORLD),
             packages=("newton", "warp-lang", "mujoco", "numpy"),
             module="newton",
             variable="WMEVAL_NEWTON_PYTHON",
-            size_mb=700,
+            size_mb=1000,
         ),
         Installable(
             name="genesis",
             summary="engine genesis: Genesis on the CPU",
-            requirements=("genesis-world==1.4.5", "torch==2.13.0", "numpy<2"),
+            requirements=("genesis-world==1.4.5", "torch==2.13.0", "numpy>=1.26", *_WORLD),
             packages=("genesis-world", "torch", "numpy"),
             module="genesis",
             variable="WMEVAL_GENESIS_PYTHON",
-            size_mb=4000,
+            size_mb=4200,
         ),
         Installable(
             name="physx",
             summary="engine physx: SAPIEN on PhysX 5",
-            requirements=("sapien==3.0.3", "numpy>=1.26"),
+            requirements=("sapien==3.0.3", "numpy>=1.26", *_WORLD),
             packages=("sapien", "numpy"),
             module="sapien",
             variable="WMEVAL_PHYSX_PYTHON",
-            size_mb=400,
+            size_mb=700,
         ),
     )
 }

@@ -21,7 +21,7 @@ from wmeval.jobs.worker import WorkerClient, WorkerError
 from wmeval.records import Contacts, WorldLog
 from wmeval.sim import wire
 from wmeval.sim.drivers import make_driver
-from wmeval.sim.engines import make_engine
+from wmeval.sim.engines import interpreter_of, make_engine
 from wmeval.sim.events import EventDetector
 from wmeval.sim.protocol import (
     BodyMechanics,
@@ -234,6 +234,7 @@ class WorkerWorld:
         python: str | os.PathLike[str] = sys.executable,
         timeout: float = 600.0,
     ) -> None:
+        self.python = os.fspath(python)
         self._client = WorkerClient("wmeval.sim.serve:handlers", python=python, timeout=timeout)
         try:
             self.rebuild(spec, events=events)
@@ -346,6 +347,7 @@ class WorkerWorld:
     def _continuation(self, client: WorkerClient) -> World:
         other = object.__new__(WorkerWorld)
         other.spec, other.substep, other._log = self.spec, self.substep, self._log
+        other.python = self.python
         other._client = client
         return other
 
@@ -363,16 +365,32 @@ def open_world(
 ) -> World:
     """A world of a specification: in this process, or in a worker that can fork.
 
+    An engine whose library lives in an environment of its own runs there, drivers and all.
+
     Args:
         spec: all that makes it.
         events: run the event detector.
         branching: in a worker.
         instead_of: a world that is no longer needed: its worker is used again, or it is closed.
+
+    Raises:
+        UserError: the engine's library is not installed, or an unknown engine or driver.
+        WorkerError: a worker failed.
     """
-    if branching and isinstance(instead_of, WorkerWorld):
+    elsewhere = interpreter_of(spec.engine, spec.config)
+    python = elsewhere or sys.executable
+    working = branching or elsewhere is not None
+    if working and isinstance(instead_of, WorkerWorld) and instead_of.python == python:
         with contextlib.suppress(WorkerError):  # it died: a new one is made below
             instead_of.rebuild(spec, events=events)
             return instead_of
     if instead_of is not None:
         instead_of.close()
-    return WorkerWorld(spec, events=events) if branching else LocalWorld(spec, events=events)
+    if working:
+        return WorkerWorld(spec, events=events, python=python, timeout=_timeout(spec))
+    return LocalWorld(spec, events=events)
+
+
+def _timeout(spec: WorldSpec) -> float:
+    """Time-out [s] of a call to a worker."""
+    return 600.0 if spec.engine in ("bullet", "carom") else 3600.0

@@ -15,7 +15,8 @@ Settings that depart from PyBullet's defaults, and why:
 By default bodies have generalised coordinates, so that they can be released. With the option
 ``maximal_coordinates`` they are the rigid bodies that Blender and games have: two to three times
 faster, damped by Bullet itself in the same sense, with ``split_impulse`` free of penetration at
-exact restitution, and bound to be static or dynamic throughout.
+exact restitution, and bound to be static or dynamic throughout. Joints need generalised
+coordinates (see `wmeval.sim.engines.bullet_joints`).
 
 Friction and restitution of a pair are products. The lever arm of rolling resistance of a pair is
 ``a.rolling_friction b.friction + b.rolling_friction a.friction`` [m]. A world rebuilt and driven by
@@ -43,6 +44,7 @@ from numpy.typing import NDArray
 from wmeval.errors import UserError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import DYNAMIC, Body, Meshes, Scene
+from wmeval.sim.engines.bullet_joints import LINK, make_constraint, make_link, plan_joints
 from wmeval.sim.engines.bullet_shapes import make_shape, principal_inertia
 from wmeval.sim.protocol import (
     ContactPoint,
@@ -127,7 +129,7 @@ class BulletEngine(Stage):
         self.info = EngineInfo(
             name="bullet",
             version=importlib.metadata.version("pybullet"),
-            body_kinds=("rigid",),
+            body_kinds=("rigid", "joint"),
             deterministic=True,
             clock="fixed",
             contact_impulses=True,
@@ -172,6 +174,15 @@ class BulletEngine(Stage):
         self._breaking = body_options["contact_breaking_threshold"]
         self._own()
         self._maximal = bool(body_options["maximal_coordinates"])
+        if scene.joints and self._maximal:
+            raise UserError("joints need generalised coordinates: leave out maximal_coordinates")
+        self._joints = plan_joints(scene)
+        self._linked: set[int] = set()  # PyBullet numbers of bodies that are links
+        self._get_pose, self._get_velocity = (
+            (self._any_pose, self._any_velocity)
+            if self._joints.links
+            else (p.getBasePositionAndOrientation, p.getBaseVelocity)
+        )
         # None: the body has no collision geometry or its slot is empty; its state is only data.
         self._ids: list[int | None] = []
         self._index: dict[int, int] = {}  # of a PyBullet number: in order, 0, 1, 2, ...
@@ -179,6 +190,8 @@ class BulletEngine(Stage):
         self._damped: dict[int, tuple[float, float]] = {}
         for i, body in enumerate(scene.bodies):
             self._ids.append(self._add(i, body, meshes))
+        for joint in self._joints.constraints:
+            make_constraint(p, c, joint, self._end(joint.body), self._end(joint.other))
         self._scene_index = np.array(list(self._index.values()), np.int32)
         self._moving = self._moving_bodies()
         self._poses: dict[int, tuple[Vec, Quat]] = {}
@@ -201,6 +214,8 @@ class BulletEngine(Stage):
                     f"body {body.name!r} is dynamic but has no collision shape: add one"
                 )
             return None
+        if body.name in self._joints.links:
+            return self._add_link(i, body, meshes)
         shape = make_shape(p, c, body, meshes)
         w, x, y, z = body.quaternion_wxyz
         number: int = p.createMultiBody(
@@ -213,21 +228,7 @@ class BulletEngine(Stage):
         )
         if number < 0:
             raise UserError(f"body {body.name!r}: PyBullet could not make it; look at its shapes")
-        p.changeDynamics(
-            number,
-            -1,
-            lateralFriction=body.friction,
-            restitution=body.restitution,
-            rollingFriction=body.rolling_friction,
-            spinningFriction=0.0,
-            linearDamping=body.linear_damping if self._maximal else 0.0,
-            angularDamping=body.angular_damping if self._maximal else 0.0,
-            contactProcessingThreshold=self._body_threshold,
-            maxJointVelocity=1e4,
-            physicsClientId=c,
-        )
-        if shape.margin is not None:
-            p.changeDynamics(number, -1, collisionMargin=shape.margin, physicsClientId=c)
+        self._set_surface(number, -1, body, shape.margin)
         if body.upright:
             self._inertia[i] = (_NEVER_TURNS, _NEVER_TURNS, _NEVER_TURNS)
         elif body.mass > 0 and not shape.exact_inertia:
@@ -247,6 +248,77 @@ class BulletEngine(Stage):
             self._damped[i] = (
                 (1.0 - body.linear_damping) ** self.dt,
                 (1.0 - body.angular_damping) ** self.dt,
+            )
+        return number
+
+    def _set_surface(self, number: int, link: int, body: Body, margin: float | None) -> None:
+        # Damping and speed limit are of a whole multibody: a call with them leaves its links be.
+        of_all = {
+            "linearDamping": body.linear_damping if self._maximal else 0.0,
+            "angularDamping": body.angular_damping if self._maximal else 0.0,
+            "maxJointVelocity": 1e4,
+        }
+        if link != -1:
+            self._p.changeDynamics(number, -1, physicsClientId=self._client, **of_all)
+        self._p.changeDynamics(
+            number,
+            link,
+            lateralFriction=body.friction,
+            restitution=body.restitution,
+            rollingFriction=body.rolling_friction,
+            spinningFriction=0.0,
+            contactProcessingThreshold=self._body_threshold,
+            physicsClientId=self._client,
+            **(of_all if link == -1 else {}),
+        )
+        if margin is not None:
+            self._p.changeDynamics(
+                number, link, collisionMargin=margin, physicsClientId=self._client
+            )
+
+    def _add_link(self, i: int, body: Body, meshes: Meshes) -> int:
+        joint = self._joints.links[body.name]
+        made = make_link(self._p, self._client, body, joint, meshes)
+        self._set_surface(made.index, LINK, body, made.margin)
+        self._linked.add(made.index)
+        self._index[made.index] = i
+        return made.index
+
+    def _end(self, name: str) -> tuple[int, int, Body]:
+        """A body's number and link, for a joint; the world's for no name."""
+        if not name:
+            return -1, -1, self._scene.bodies[0]
+        i = self._scene.index(name)
+        number = self._number(i)
+        return number, LINK if number in self._linked else -1, self._scene.bodies[i]
+
+    def _any_pose(self, number: int, client: int) -> tuple[Vec, Quat]:
+        """Position and ``xyzw`` quaternion of a body, jointed or not."""
+        if number not in self._linked:
+            found: tuple[Vec, Quat] = self._p.getBasePositionAndOrientation(number, client)
+            return found
+        state = self._p.getLinkState(
+            number, LINK, computeForwardKinematics=1, physicsClientId=client
+        )
+        return state[0], state[1]
+
+    def _any_velocity(self, number: int, client: int) -> tuple[Vec, Vec]:
+        """Linear and angular velocity of a body, jointed or not."""
+        if number not in self._linked:
+            found: tuple[Vec, Vec] = self._p.getBaseVelocity(number, client)
+            return found
+        state = self._p.getLinkState(
+            number, LINK, computeLinkVelocity=1, computeForwardKinematics=1, physicsClientId=client
+        )
+        return state[6], state[7]
+
+    def _free(self, body: int, verb: str) -> int:
+        """The PyBullet number of a body that no joint holds to the world."""
+        number = self._number(body)
+        if number in self._linked:
+            raise UserError(
+                f"body {self._scene.bodies[body].name!r} is held to the world by a joint: engine "
+                f"bullet cannot {verb} it"
             )
         return number
 
@@ -281,7 +353,7 @@ class BulletEngine(Stage):
             number = self._moving.get(body)
             if number is None:
                 return self._still_pose(body)
-            position, (x, y, z, w) = self._p.getBasePositionAndOrientation(number, self._client)
+            position, (x, y, z, w) = self._get_pose(number, self._client)
             known = self._poses[body] = (position, (w, x, y, z))
         return known
 
@@ -292,7 +364,7 @@ class BulletEngine(Stage):
             number = self._moving.get(body)
             if number is None:
                 return self._still_velocity(body)
-            known = self._velocities[body] = self._p.getBaseVelocity(number, self._client)
+            known = self._velocities[body] = self._get_velocity(number, self._client)
         return known
 
     def contacts(self, body: int, other: int | None = None) -> list[ContactPoint]:
@@ -338,16 +410,20 @@ class BulletEngine(Stage):
         """Force [N] during the next substep, world frame, at a point [m] or the centre of mass."""
         p = self._p
         point = self.pose(body)[0] if at is None else at
-        p.applyExternalForce(self._number(body), -1, force, point, p.WORLD_FRAME, self._client)
+        number = self._number(body)
+        link = LINK if number in self._linked else -1
+        p.applyExternalForce(number, link, force, point, p.WORLD_FRAME, self._client)
 
     def apply_torque(self, body: int, torque: Vec) -> None:
         """Torque [N m] during the next substep, world frame."""
         p = self._p
-        p.applyExternalTorque(self._number(body), -1, torque, p.WORLD_FRAME, self._client)
+        number = self._number(body)
+        link = LINK if number in self._linked else -1
+        p.applyExternalTorque(number, link, torque, p.WORLD_FRAME, self._client)
 
     def set_motion(self, body: int, motion: int) -> None:
         """Make a body STATIC, KINEMATIC or DYNAMIC (with the scene's mass, at rest)."""
-        number = self._number(body)
+        number = self._free(body, "hold or release")
         if self._maximal:
             raise UserError(
                 f"body {self._scene.bodies[body].name!r} cannot change its motion: leave out the "
@@ -381,7 +457,7 @@ class BulletEngine(Stage):
                 f"show() cannot put body {self._scene.bodies[body].name!r}: it has collision "
                 "geometry; put it in before() or after()"
             )
-        number = self._number(body)
+        number = self._free(body, "put")
         p, c = self._p, self._client
         w, x, y, z = quaternion
         p.resetBasePositionAndOrientation(number, position, (x, y, z, w), c)
@@ -398,8 +474,8 @@ class BulletEngine(Stage):
     # --- stepping -------------------------------------------------------------------------------
 
     def _read(self, number: int) -> list[float]:
-        position, quaternion = self._p.getBasePositionAndOrientation(number, self._client)
-        linear, angular = self._p.getBaseVelocity(number, self._client)
+        position, quaternion = self._get_pose(number, self._client)
+        linear, angular = self._get_velocity(number, self._client)
         return [*position, *quaternion, *linear, *angular]
 
     def _begin_rows(self, probe: Probe | None = None) -> None:
@@ -416,7 +492,7 @@ class BulletEngine(Stage):
     def _write_row(self, *, look: bool = True) -> None:
         if look and self._shows:
             self._look()
-        get_pose, get_velocity = self._p.getBasePositionAndOrientation, self._p.getBaseVelocity
+        get_pose, get_velocity = self._get_pose, self._get_velocity
         c = self._client
         flat: list[float] = []
         for number in self._reading:
@@ -470,7 +546,7 @@ class BulletEngine(Stage):
             UserError: as `advance`.
         """
         self._steps(action, until, self._after)
-        get_pose, c, poses = self._p.getBasePositionAndOrientation, self._client, self._poses
+        get_pose, c, poses = self._get_pose, self._client, self._poses
         total = 0.0
         for body, number in self._moving.items():
             if body in poses:
@@ -690,7 +766,7 @@ class BulletEngine(Stage):
                     self._rays[copy] = (i, number)
         c = self._rays_client
         for copy, (_, number) in self._rays.items():
-            position, quaternion = p.getBasePositionAndOrientation(number, self._client)
+            position, quaternion = self._get_pose(number, self._client)
             p.resetBasePositionAndOrientation(copy, position, quaternion, c)
         p.performCollisionDetection(c)
         return c
