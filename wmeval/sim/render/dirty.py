@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.sim.render.cells import MARGIN_PX, Rect
-from wmeval.sim.render.pieces import BALL_DARKENS, DARKENS_M, Pieces, SunView, View, extents
+from wmeval.sim.render.pieces import BALL_DARKENS, Pieces, SunView, View, extents
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -169,9 +169,10 @@ def dark_hulls(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float)
     radius, ball = pieces.radius[chosen], pieces.ball[chosen]
     up = centre[chosen, 2] - pieces.stand
     lateral = np.sqrt(np.maximum((BALL_DARKENS * radius) ** 2 - up**2, 0.0))
-    half = extents(pieces, rotation)[chosen]
-    reach = np.where(ball[:, None], lateral[:, None], half[:, :2] + DARKENS_M)
-    near = np.where(ball, lateral > 0, np.abs(up) - half[:, 2] < 2.1 * DARKENS_M)
+    half, darkens = extents(pieces, rotation)[chosen], pieces.darkens[chosen]
+    reach = np.where(ball[:, None], lateral[:, None], half[:, :2] + darkens[:, None])
+    beside = (darkens > 0) & (np.abs(up) - half[:, 2] < 2.1 * darkens)
+    near = np.where(ball, lateral > 0, beside)
     size = np.concatenate([reach + pad, np.full((len(chosen), 1), 0.22)], axis=1)
     middle = centre[chosen].copy()
     middle[:, 2] = pieces.stand

@@ -57,7 +57,7 @@ MASK_SIZE = 256
 MENISCUS_M = 0.0011
 """Half width of the bright line where liquid meets glass [m]."""
 
-GROUND_SIZE = 256
+GROUND_SIZE = 512
 """Texels along a side of the map of light that bodies take from the ground."""
 FRAME_BYTES = 512
 """Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
@@ -614,7 +614,7 @@ class Passes:
         self.ground_target.clear(1.0, 1.0, 1.0, 1.0)
         ctx.enable_only(ctx.BLEND)
         self.device.glBlendFunc(gl.ZERO, gl.SRC_COLOR)
-        darkens = self.pieces.ball[chosen] | (self.pieces.record[chosen, 27] > 0)
+        darkens = self.pieces.ball[chosen] | (self.pieces.darkens[chosen] > 0)
         self._draw_balls(self.program("ground").array, chosen[darkens])
         ctx.disable(ctx.BLEND)
 

@@ -42,8 +42,9 @@ LEVELS = 4
 ANCHOR_STEP = 64.0
 """Positions go to the GPU relative to a world point on this grid [m] (float32 keeps its digits)."""
 
-DARKENS_M = 0.3
-"""How far [m] a box or mesh takes ambient light from its surroundings."""
+DARKENS_M = (0.1, 0.3)
+"""How far [m] boxes and meshes take ambient light from their surroundings: their longest half
+extent, within these bounds."""
 
 BALL_DARKENS = 1.75
 """How far a ball does, in radii (the fade in ``ground.frag``)."""
@@ -138,6 +139,11 @@ class Pieces:
         turn: F8 = conventions.quaternion_to_matrix(state.quaternion_wxyz)[self.body]
         centre = np.einsum("pij,pj->pi", turn, self.position) + state.position[self.body]
         return np.asarray(turn @ self.rotation), np.asarray(centre)
+
+    @property
+    def darkens(self) -> F8:
+        """How far (P,) [m] a box or mesh takes ambient light; 0 for what takes none."""
+        return np.asarray(self.record[:, 27], np.float64)
 
     @cached_property
     def scale(self) -> F8:
@@ -242,7 +248,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
                     (layer, repeat_u, repeat_v, look.roughness),
                     (0.08 * look.specular, look.mirror, look.opacity, look.ior),
                     (body.instance, radius if ball else 0.0, len(rows), float(thin)),
-                    (*size, 0.0 if ball or hollow else DARKENS_M),
+                    (*size, 0.0 if ball or hollow else float(np.clip(max(size), *DARKENS_M))),
                 )
             )
     count = len(rows)
