@@ -334,6 +334,54 @@ def test_any_flip_cut_or_loss_in_a_zarr_store_is_found(whole, data, kind):
         assert_unchanged(one_clear_error(folder), rollout)
 
 
+def test_a_lost_chunk_never_reads_as_a_picture_of_nothing(tmp_path):
+    layers = ("depth", "ids", "rgb")
+    rollout = make_rollout(frames=3, layers=layers, size=(12, 8))
+    place = locate(write_zarr(rollout, tmp_path / "a.zarr"))
+    parts = {layer: (f"layer/{layer}/", f"plate/{layer}/") for layer in layers}
+    parts["contacts"] = ("contact/",)
+    chunks = [key for key in place.objects() if key.split("/")[-1].startswith("c")]
+    state = [key for key in chunks if key.startswith("state/")][:2]
+    for lost in [*state, *(key for key in chunks if key.startswith(sum(parts.values(), ())))]:
+        kept = place.path / lost
+        kept.rename(tmp_path / "kept")
+        if lost in state:
+            with pytest.raises(UserError, match=lost.split("/")[1]):
+                read(place.url)
+        else:
+            found = read(place.url)
+            for what, mine in parts.items():
+                if lost.startswith(mine):
+                    with pytest.raises(UserError, match=f"{lost} is missing"):
+                        _ = seen(found, what)
+                else:
+                    assert (seen(found, what) == seen(rollout, what)).all()
+        (tmp_path / "kept").rename(kept)
+    assert validate(place.url) == []
+
+
+def seen(rollout, what):
+    contacts = rollout.log.contacts
+    if what == "contacts":
+        return np.concatenate([contacts.position, contacts.normal], axis=1)
+    return rollout.frames.layers[what][1]
+
+
+def test_a_store_is_listed_once_for_all_its_layers(tmp_path, monkeypatch):
+    layers = ("depth", "ids", "rgb")
+    read_back = read(write_zarr(make_rollout(frames=3, layers=layers), tmp_path / "a.zarr"))
+    listed = []
+    objects = type(locate(tmp_path)).objects
+    monkeypatch.setattr(
+        "wmeval.datasets.location.Location.objects", lambda self: listed.append(1) or objects(self)
+    )
+    for layer in layers:
+        for frame in range(3):
+            assert read_back.frames.layers[layer][frame].size
+    assert len(read_back.log.contacts.position)
+    assert listed == [1]
+
+
 @settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=2000), head=st.sampled_from(["", "format", "signature"]))
 def test_random_bytes_are_no_rollout(content, head):

@@ -134,13 +134,20 @@ class Location:
             UserError: the file system fails; ``last`` is not there then.
         """
         self.clear(first=last)
-        paths = sorted(p for p in folder.rglob("*") if p.is_file())
-        # Outer objects before inner ones: what breaks off still shows whose it is.
-        keys = sorted((p.relative_to(folder).as_posix() for p in paths), key=lambda k: k.count("/"))
+        keys = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+        root = self.root.rstrip("/")
+        # Outer objects before inner ones: what breaks off still shows whose it is. Those of one
+        # depth go together, which object stores do many times faster.
+        ranks: dict[int, list[str]] = {}
+        for key in sorted(keys):
+            ranks.setdefault(key.count("/") if key != last else 1 << 30, []).append(key)
         with self._remote_errors():
-            for key in [*(k for k in keys if k != last), last]:
-                self._make_room(key)
-                self.system.put_file(str(folder / key), f"{self.root.rstrip('/')}/{key}")
+            for _, same in sorted(ranks.items()):
+                for parent in sorted({f"{root}/{key}".rsplit("/", 1)[0] for key in same}):
+                    self.system.makedirs(parent, exist_ok=True)
+                self.system.put(
+                    [str(folder / key) for key in same], [f"{root}/{key}" for key in same]
+                )
 
     def clear(self, *, first: str) -> None:
         """Remove what is here (not for local places), the object ``first`` before all others."""
@@ -148,10 +155,6 @@ class Location:
         with self._remote_errors():
             if self.system.exists(self.root):
                 self.system.rm(self.root, recursive=True)
-
-    def _make_room(self, key: str) -> None:
-        parent = f"{self.root.rstrip('/')}/{key}".rsplit("/", 1)[0]
-        self.system.makedirs(parent, exist_ok=True)
 
     def _remote_errors(self) -> Any:
         return disk_errors(Path(self.url))

@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -273,18 +274,24 @@ class _Source:
     def __getstate__(self) -> dict[str, Any]:
         return {"url": self.url, "sha256": self.sha256, "_arrays": {}}
 
+    @cached_property
+    def _opened(self) -> tuple[Any, list[str]]:
+        """The group, and what the manifest lists and is not there: one listing tells of all."""
+        place = locate(self.url)
+        objects = read_manifest(place)
+        if objects.get("zarr.json", (0, ""))[1] != self.sha256:
+            raise UserError(f"{self.url} has been replaced since it was opened; read it again.")
+        there = set(place.objects())
+        return _open(place), [key for key in objects if key not in there]
+
     def array(self, path: str) -> Any:
         if path not in self._arrays:
-            place = locate(self.url)
-            objects = read_manifest(place)
-            if objects["zarr.json"][1] != self.sha256:
-                raise UserError(f"{self.url} has been replaced since it was opened; read it again.")
+            group, lost = self._opened
             # A lost chunk would read as a picture of nothing.
-            there = {f"{path}/{key}" for key in (place / path).objects()}
-            lost = [k for k in objects if k.startswith(f"{path}/") and k not in there]
-            if lost:
-                raise document.damaged(self.url, f"{lost[0]} is missing")
-            self._arrays[path] = _open(place)[path]
+            mine = next((key for key in lost if key.startswith(f"{path}/")), None)
+            if mine is not None:
+                raise document.damaged(self.url, f"{mine} is missing")
+            self._arrays[path] = group[path]
         return self._arrays[path]
 
     def read(self, path: str, index: Any, what: str) -> Array:
