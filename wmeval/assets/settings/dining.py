@@ -6,7 +6,7 @@ from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.settings import decor, plants, seating, storage
 from wmeval.assets.settings.boards import slab
-from wmeval.assets.settings.light import GARDEN
+from wmeval.assets.settings.light import BRIGHT_GARDEN, GARDEN
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod, round_mirror, rug
 from wmeval.assets.settings.stage import Setting, Stage, look, table_legs, top
 from wmeval.assets.solids import Part
@@ -212,5 +212,5 @@ def dining_room_set(card: SettingCard) -> Setting:
     stage.strew("flower_vase", plants.flowers(0.38, 6, look="china"), 0.38, 0.05)
     stage.strew("fruit_bowl", decor.fruit_bowl(bowl="china", seed=3), -0.4, 0.0)
     return stage.finish(
-        azimuth=-58, elevation=40, sky=GARDEN, color=(1.0, 0.92, 0.80), strength=2.4
+        azimuth=-58, elevation=40, sky=BRIGHT_GARDEN, color=(1.0, 0.92, 0.80), strength=2.6
     )

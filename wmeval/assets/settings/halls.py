@@ -8,7 +8,7 @@ from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge, revolve
 from wmeval.assets.settings import decor, plants, seating, storage
 from wmeval.assets.settings.boards import slab
-from wmeval.assets.settings.light import GARDEN
+from wmeval.assets.settings.light import BRIGHT_GARDEN
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod, round_mirror
 from wmeval.assets.settings.stage import Setting, Stage, look, top
 from wmeval.assets.solids import Part, Parts, moved, tube, turned
@@ -161,7 +161,7 @@ def hallway_interior(card: SettingCard) -> Setting:
     stage.strew("books", decor.stack_of_books(4, 3), 0.55, -0.25, 20)
     stage.strew("candles", decor.candles(), -0.5, -0.3)
     return stage.finish(
-        azimuth=-64, elevation=42, sky=GARDEN, color=(1.0, 0.93, 0.82), strength=2.2
+        azimuth=-64, elevation=42, sky=BRIGHT_GARDEN, color=(1.0, 0.93, 0.82), strength=2.3
     )
 
 

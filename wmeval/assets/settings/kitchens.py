@@ -8,7 +8,7 @@ from wmeval.assets.cards import SettingCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.settings import decor, plants, seating, storage
 from wmeval.assets.settings.boards import slab
-from wmeval.assets.settings.light import GARDEN
+from wmeval.assets.settings.light import BRIGHT_GARDEN, GARDEN
 from wmeval.assets.settings.rooms import Opening, Room, curtain, picture, rod
 from wmeval.assets.settings.stage import Setting, Stage, look, top
 from wmeval.assets.solids import Part, Parts, by_material, turned
@@ -332,5 +332,5 @@ def modern_warm_kitchen(card: SettingCard) -> Setting:
     stage.strew("bread_board", decor.chopping_board(), -0.45, 0.1, 15)
     stage.strew("jar", decor.jar(0.16, "stoneware"), 0.75, 0.2)
     return stage.finish(
-        azimuth=-65, elevation=38, sky=GARDEN, color=(1.0, 0.89, 0.72), strength=2.3
+        azimuth=-65, elevation=38, sky=BRIGHT_GARDEN, color=(1.0, 0.89, 0.72), strength=2.4
     )

@@ -152,8 +152,8 @@ def cozy_living_room(card: SettingCard) -> Setting:
     stage = Stage(card, {
         "floor": look("planks", (0.228, 0.145, 0.087), (0.151, 0.089, 0.051), uv_m=1.5,
             roughness=0.45, specular=0.3),
-        "wall": look("plaster", (0.13, 0.175, 0.12), uv_m=1.5, roughness=0.92),
-        "panel": look("plaster", (0.11, 0.15, 0.10), uv_m=1.0, roughness=0.6),
+        "wall": look("plaster", (0.185, 0.24, 0.165), uv_m=1.5, roughness=0.92),
+        "panel": look("plaster", (0.16, 0.21, 0.142), uv_m=1.0, roughness=0.6),
         "table": look("wood", (0.332, 0.221, 0.127), (0.245, 0.153, 0.081), uv_m=0.9,
             roughness=0.42, specular=0.3),
         "sofa": look("weave", (0.47, 0.37, 0.26), (0.39, 0.30, 0.205), uv_m=0.28, roughness=0.96),
@@ -297,9 +297,10 @@ def cozy_living_room(card: SettingCard) -> Setting:
             zenith=(0.54, 0.53, 0.52),
             horizon=(0.76, 0.70, 0.62),
             ground=(0.42, 0.37, 0.31),
+            strength=1.45,
             clouds=0.3,
             panorama=PARK,
         ),
         color=(1.0, 0.86, 0.66),
-        strength=2.6,
+        strength=2.9,
     )

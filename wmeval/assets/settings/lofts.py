@@ -18,8 +18,8 @@ def modern_loft(card: SettingCard) -> Setting:
     stage = Stage(card, {
         "floor": look("concrete", (0.36, 0.345, 0.325), (0.30, 0.285, 0.27), uv_m=2.6,
             roughness=0.5, specular=0.3),
-        "brick": look("brickwork", (0.21, 0.1, 0.068), (0.295, 0.266, 0.231), (0.144, 0.066,
-            0.049), uv_m=1.05,
+        "brick": look("brickwork", (0.27, 0.13, 0.088), (0.36, 0.325, 0.28), (0.185, 0.085,
+            0.063), uv_m=1.05,
                       roughness=0.92),
         "wall": look("plaster", (0.52, 0.50, 0.46), uv_m=1.6, roughness=0.9),
         "counter": look("wood", (0.303, 0.199, 0.114), (0.208, 0.127, 0.068), uv_m=1.1,
@@ -31,7 +31,7 @@ def modern_loft(card: SettingCard) -> Setting:
         "rug": look("carpet", (0.143, 0.137, 0.131), (0.051, 0.051, 0.054), (0.297, 0.28, 0.251),
             (0.197, 0.099, 0.064), seed=5,
                     roughness=0.98, specular=0.02),
-        "front": look("plaster", (0.05, 0.06, 0.065), uv_m=0.9, roughness=0.5),
+        "front": look("plaster", (0.065, 0.077, 0.083), uv_m=0.9, roughness=0.5),
         "art": look("painting", (0.58, 0.55, 0.48), (0.04, 0.04, 0.05), (0.58, 0.20, 0.05), (0.10,
             0.25, 0.30),
                     seed=14, roughness=0.7),
@@ -165,8 +165,8 @@ def modern_loft(card: SettingCard) -> Setting:
     stage.strew("books", decor.stack_of_books(3, 8), -0.8, 0.1, 25)
     stage.strew("vase", (Part(storage.vase(0.34, 0, segments=32), "green_glaze"),), 0.9, 0.12)
     stage.strew("tray", decor.tray(0.45, 0.3, "counter"), 0.1, -0.1, 8)
-    return stage.finish(azimuth=-68, elevation=39, sky=Sky(**DAY, clouds=0.3, panorama=CITY),
-                        color=(1.0, 0.91, 0.78), strength=2.5)  # fmt: skip
+    return stage.finish(azimuth=-68, elevation=39, sky=Sky(**DAY, strength=1.3, clouds=0.3, panorama=CITY),
+                        color=(1.0, 0.91, 0.78), strength=2.8)  # fmt: skip
 
 
 def _ladder(height: float) -> Parts:
