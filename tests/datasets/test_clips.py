@@ -112,6 +112,26 @@ def test_parts_of_a_set(url):
         found.select(object="pear")
 
 
+def test_how_long_each_actor_is_seen_follows_from_the_ids(tmp_path):
+    rollout = make_rollout(frames=5, layers=("rgb", "ids", "glass_ids"), size=(24, 16))
+    ids = np.zeros((5, 16, 24), np.uint16)
+    ids[:4, 3, 7], ids[0, 0, 0] = 1, 3
+    glass = np.zeros_like(ids)
+    glass[2, 5, 5], glass[4, 5, 5] = 3, 3
+    frames = dataclasses.replace(
+        rollout.frames, layers={**rollout.frames.layers, "ids": ids, "glass_ids": glass}
+    )
+    clip = with_facts(dataclasses.replace(rollout, frames=frames), ClipRecord(synthetic(0)).facts)
+    facts = ClipRecord(clip).facts
+    assert [a.seen_share for a in facts.actors] == [0.8, 0.6]
+    assert facts.seen_share == 0.8  # of what moves
+    set_runs.complete(make_set(tmp_path / "set", [clip]), CLIPS)
+    found = wmeval.open(tmp_path / "set")
+    assert len(found.select(seen=0.8)) == 1
+    with pytest.raises(UserError, match=r"moves in 0.9 of its frames: the most is 0.80"):
+        found.select(seen=0.9)
+
+
 def test_a_clip_without_its_row_does_not_exist(tmp_path, clips):
     place = make_set(tmp_path / "set", clips)
     row = tmp_path / "set" / "rows" / "000002.json"

@@ -91,6 +91,8 @@ def test_clips_are_what_their_rows_say(whole, rows):
         assert clip.rollout.metadata["sample"]["seed"] == row.seed
         assert clip.rgb.shape == (49, 64, 96, 3)
         assert not clip.lossless_rgb
+        seen = np.mean([clip.masks(k).any(axis=(1, 2)) for k in range(49)], axis=0)
+        assert [a.seen_share for a in clip.actors] == pytest.approx(seen.tolist())
         first = clip.masks(0)
         assert first.any(axis=(1, 2)).all(), "an actor is not in the first picture"
         assert np.isfinite(clip.depth[0][first.any(axis=0)]).all()

@@ -7,7 +7,7 @@ flow, tracks, boxes, normals and amodal masks are computed when they are asked f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -45,12 +45,15 @@ class ClipActor(Card):
         role: "active" moves, "passive" does not (a ramp).
         object: id of its object's card, of a ramp its material's; None for anything else.
         instance: its id in label layers.
+        seen_share: share of the clip's frames in which a pixel shows it; None: nobody looked. The
+            camera frames what stands there at first: what is thrown off may leave the picture.
     """
 
     name: str = Field(min_length=1)
     role: Literal["active", "passive"]
     object: str | None = None
     instance: int = Field(ge=1, le=65535)
+    seen_share: float | None = Field(default=None, ge=0, le=1)
 
 
 class ClipFacts(Card):
@@ -100,15 +103,37 @@ class ClipFacts(Card):
                 raise ValueError(f"two actors have the same {what}")
         return self
 
+    @property
+    def seen_share(self) -> float | None:
+        """Least `ClipActor.seen_share` of what moves; None: nobody looked."""
+        shares = [a.seen_share for a in self.actors if a.role == "active"]
+        return min((s for s in shares if s is not None), default=None)
+
 
 def with_facts(rollout: Rollout, facts: ClipFacts) -> Rollout:
-    """The rollout as a clip.
+    """The rollout as a clip; what its ids show says how long each actor is seen.
 
     Raises:
         UserError: it holds no frames, or an actor is no body of its scene.
     """
+    layers = rollout.frames.layers if rollout.frames is not None else {}
+    if "ids" in layers:
+        actors = [
+            a.model_copy(update={"seen_share": _seen_share(layers, a.instance)})
+            for a in facts.actors
+        ]
+        facts = facts.model_copy(update={"actors": tuple(actors)})
     metadata = {**rollout.metadata, KEY: facts.model_dump(mode="json")}
     return ClipRecord(replace(rollout, metadata=metadata)).rollout
+
+
+def _seen_share(layers: Mapping[str, FrameArray], instance: int) -> float:
+    """Share of frames in which a pixel shows an instance, be it through glass or as glass."""
+    seen = np.zeros(len(layers["ids"]), bool)
+    for name in ("ids", "glass_ids"):
+        if name in layers:
+            seen |= [bool((np.asarray(ids) == instance).any()) for ids in layers[name]]
+    return float(seen.mean())
 
 
 @dataclass(frozen=True, eq=False)

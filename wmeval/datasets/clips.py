@@ -4,7 +4,9 @@ set.json              what the set is (format, job)
 clips/000000.zarr/    state, contacts, scene, layers without loss (`wmeval.datasets.zarr_store`)
 clips/000000.mp4      colour
 meshes/<sha256>.npz   meshes, by content hash: clips of one room share them
+thumbs/000000.jpg     first frame of the video, small
 rows/000000.json      facts and checksums of one finished clip; written after it
+README.md, ...        what the set is, and a page to look at it (`wmeval.datasets.card`)
 manifest.json         all rows; written last, when the set is complete
 
 `read_clips` (``wmeval.open``) opens a set; ``[i]`` reads one clip, a slice or `ClipSet.select` a
@@ -23,7 +25,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from wmeval.datasets import sets, zarr_store
+from wmeval.datasets import browse, document, sets, zarr_store
 from wmeval.datasets.clip import ARRAYS, ClipFacts, ClipRecord
 from wmeval.datasets.document import MESH_ARRAYS, damaged
 from wmeval.datasets.film import film_layer, write_film
@@ -81,11 +83,14 @@ def write_clip(
         content = place.get(key, limit=None)
         assert content is not None
         objects[key] = sets.object_entry(content)
+    thumb, content = browse.put_thumbnail(place, number, film, clip.size, len(clip))
+    objects[thumb] = sets.object_entry(content)
     row = {
         "format": CLIPS.format,
         "clip": number,
         "path": store,
         "video": film,
+        "layers": sorted(document.chosen_layers(rollout, layers)),
         "objects": objects,
         **row_facts(clip),
     }
@@ -104,7 +109,21 @@ def row_facts(clip: ClipRecord) -> dict[str, Any]:
         "height": height,
         "contacts": len(clip.contacts),
         "rollout_sha256": clip.rollout.sha256(),
+        "made_with": _made_with(clip.rollout.metadata),
     }
+
+
+def _made_with(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Engine, renderer and package with their versions, and whether a user's cards were used."""
+    versions = [
+        f"{metadata[name]} {metadata[f'{name}_version']}"
+        for name in ("engine", "renderer")
+        if metadata.get(name) and metadata.get(f"{name}_version")
+    ]
+    versions += [f"wmeval {metadata['wmeval']}"] if "wmeval" in metadata else []
+    arguments = metadata.get("env_kwargs")
+    assets = arguments.get("assets") if isinstance(arguments, Mapping) else None
+    return {"versions": versions, "user_cards": assets is not None}
 
 
 def _files(meshes: Meshes) -> Iterator[tuple[str, MeshData]]:
@@ -218,8 +237,16 @@ class ClipSet(Sequence[ClipRecord]):
         task: str | None = None,
         scene: str | None = None,
         object: str | None = None,
+        seen: float | None = None,
     ) -> ClipSet:
         """The clips of a split, a task, a setting, or with an object among their actors.
+
+        Args:
+            split: of the manifest's row.
+            task: id of its card.
+            scene: id of the setting's card.
+            object: id of an actor's card.
+            seen: least share of the frames in which each thing that moves is seen; 1: throughout.
 
         Raises:
             UserError: there is none, naming what there is.
@@ -234,6 +261,14 @@ class ClipSet(Sequence[ClipRecord]):
             there = sorted({str(name) for row in rows for name in _objects(row)})
             rows = tuple(row for row in rows if object in _objects(row))
             _refuse_none(self.url, rows, "object", object, there)
+        if seen is not None:
+            shares = [ClipFacts.model_validate(row["facts"]).seen_share or 0.0 for row in rows]
+            rows = tuple(row for row, share in zip(rows, shares, strict=True) if share >= seen)
+            if not rows:
+                raise UserError(
+                    f"{self.url}: no clip that shows all that moves in {seen:g} of its frames: the "
+                    f"most is {max(shares, default=0.0):.2f}"
+                )
         return replace(self, rows=rows)
 
     def arrays(self, *names: str) -> ClipArrays:

@@ -42,6 +42,7 @@ def write(clips: ClipSet, folder: Path, step: Step) -> int:
                 "actor_names": [a["name"] for a in actors],
                 "actor_roles": [a["role"] for a in actors],
                 "actor_objects": [a["object"] for a in actors],
+                "actor_seen_shares": [a["seen_share"] for a in actors],
                 "footprint_m": footprint,
                 "frames": int(clips.rows[i]["frames"]),
                 "width": int(clips.rows[i]["width"]),
@@ -82,6 +83,7 @@ _LISTS = {
     "actor_names": "string",
     "actor_roles": "string",
     "actor_objects": "string",
+    "actor_seen_shares": "float64",
     "footprint_m": "float64",
 }
 
