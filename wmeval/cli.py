@@ -128,6 +128,16 @@ Fps = Annotated[str, typer.Option("--fps", help="Frames per second, exact: 24, 2
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Actions until an early stop.")
 ]
+ExecutorName = Annotated[
+    str, typer.Option("--executor", help="local, or ray: the processes of a Ray cluster.")
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        help="Cluster to join, HOST:PORT or auto; default: RAY_ADDRESS, else one is started.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what stands at --out.")]
 Set = Annotated[
     list[str] | None,
@@ -354,6 +364,8 @@ def generate_rollouts(
     fps: Annotated[str | None, typer.Option(help="Frame rate; default: one per action.")] = None,
     max_steps: MaxSteps = None,
     backend: Annotated[str, typer.Option(help="hdf5 or zarr.")] = "hdf5",
+    executor: ExecutorName = "local",
+    ray_address: RayAddress = None,
     shard: Annotated[str | None, typer.Option(help="i/n: only every n-th episode.")] = None,
     overwrite: Overwrite = False,
     settings: Set = None,
@@ -378,6 +390,8 @@ def generate_rollouts(
             fps=fps,
             max_steps=max_steps,
             backend=backend,
+            executor=executor,
+            ray_address=ray_address,
             shard=shard,
             overwrite=overwrite,
             env_kwargs=parse_settings(settings, _SIZED),
@@ -403,6 +417,8 @@ def generate_rigidbench(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
     tasks: Annotated[str, typer.Option(help="Only these tasks, comma-separated.")] = "",
+    executor: ExecutorName = "local",
+    ray_address: RayAddress = None,
     shard: Annotated[str | None, typer.Option(help="i/n: only every n-th row.")] = None,
     assets: Annotated[
         Path | None, typer.Option(help="Folder of your own cards, which replace ours.")
@@ -454,6 +470,8 @@ def generate_rigidbench(
             physics=physics,
             format=format,
             workers=workers,
+            executor=executor,
+            ray_address=ray_address,
             shard=shard,
             timeout=timeout,
             overwrite=overwrite,

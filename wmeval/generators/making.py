@@ -15,8 +15,9 @@ from wmeval.datasets.sets import SetKind
 from wmeval.envs import make_environment
 from wmeval.envs.base import WorldEnv
 from wmeval.errors import DiskError, UserError
-from wmeval.jobs.executors import LocalExecutor, Outcome
+from wmeval.jobs.executors import Executor, Needs, Outcome, make_executor
 from wmeval.jobs.ledger import canonical
+from wmeval.sim.render import gpus_of
 
 Progress = Callable[[int, int, Outcome[Any] | None], None]
 """Called with (samples done, samples asked, what just ended or None at the start)."""
@@ -50,6 +51,9 @@ def make_set(
     *,
     shard: str | tuple[int, int] | None = None,
     workers: int | None = None,
+    executor: str = "local",
+    ray_address: str | None = None,
+    needs: Needs | None = None,
     timeout: float | None = None,
     max_bytes: int | None = None,
     retries: int = 0,
@@ -66,6 +70,9 @@ def make_set(
         items: one per sample, in order.
         shard: "i/n": only the samples i, i + n, ...
         workers: processes; None: one per core; 0: none but this one (always so for ``memory://``).
+        executor: row of `wmeval.jobs.executors.EXECUTORS`: where they run.
+        ray_address: of a Ray cluster to join (`wmeval.jobs.ray_executor.RayExecutor`).
+        needs: what one sample holds while it is made, where workers are placed.
         timeout: wall time [s] after which a sample is given up.
         max_bytes: memory beyond which a process is replaced after its sample.
         retries: how often a sample is tried again whose failure may pass (not a `UserError`).
@@ -76,10 +83,11 @@ def make_set(
         What was made; a failed sample does not stop the others.
 
     Raises:
-        UserError: something else is there already, another run writes there, the disk is full, or
-            all samples fail alike.
+        UserError: something else is there already, another run writes there, the disk is full,
+            all samples fail alike, or the executor cannot work or its workers not see the place.
     """
     part, parts = set_runs.parse_shard(shard)
+    runner = _executor(place, workers, executor, ray_address, needs, timeout, max_bytes)
     if overwrite and parts > 1:
         raise UserError("overwrite forgets the whole set: use it without shard.")
     with set_runs.claimed(place, part, parts):
@@ -87,9 +95,11 @@ def make_set(
         asked = range(part, len(items), parts)
         there = [i for i in asked if sets.is_whole(place, i, kind)]
         todo = sorted(set(asked) - set(there))
-        executor = _executor(place, workers, len(todo), timeout, max_bytes)
         try:
-            failed = _make(place, kind, make, items, todo, len(asked), executor, retries, progress)
+            with runner:
+                failed = _make(
+                    place, kind, make, items, todo, len(asked), runner, retries, progress
+                )
         finally:
             close_environment()
             set_runs.sweep(place, kind)
@@ -110,14 +120,30 @@ def make_set(
 
 
 def _executor(
-    place: Location, workers: int | None, todo: int, timeout: float | None, max_bytes: int | None
-) -> LocalExecutor:
-    # The memory file system is this process's own.
-    count = 0 if place.url.startswith("memory://") else workers
-    if count is None or count > todo:
-        count = LocalExecutor(workers=None).workers if count is None else count
-        count = min(count, todo)
-    return LocalExecutor(workers=count, timeout=timeout, max_bytes=max_bytes)
+    place: Location,
+    workers: int | None,
+    name: str,
+    address: str | None,
+    needs: Needs | None,
+    timeout: float | None,
+    max_bytes: int | None,
+) -> Executor:
+    if place.url.startswith("memory://"):  # The memory file system is this process's own.
+        if name != "local":
+            raise UserError(
+                f"{place.url} is the memory of this process: executor {name} needs a folder or URL "
+                "that its workers reach"
+            )
+        workers = 0
+    return make_executor(
+        name,
+        workers=workers,
+        timeout=timeout,
+        max_bytes=max_bytes,
+        needs=needs,
+        address=address,
+        folder=place.path,
+    )
 
 
 def _make(
@@ -127,7 +153,7 @@ def _make(
     items: Sequence[Any],
     todo: Sequence[int],
     asked: int,
-    executor: LocalExecutor,
+    executor: Executor,
     retries: int,
     progress: Progress | None,
 ) -> dict[int, Outcome[Any]]:
@@ -168,6 +194,17 @@ def _make(
         if not numbers:
             break
     return failed
+
+
+def needs_of(settings: Mapping[str, Any]) -> Needs:
+    """What making a sample holds: a core, and a GPU where ``renderer`` keeps one busy.
+
+    Args:
+        settings: ``renderer`` and ``renderer_options`` of the environment, as far as they are set.
+    """
+    options = settings.get("renderer_options")
+    known = options if isinstance(options, Mapping) else {}  # What is wrong, the renderer says.
+    return Needs(gpus=gpus_of(str(settings.get("renderer")), known))
 
 
 # --- one environment per process ----------------------------------------------------------------

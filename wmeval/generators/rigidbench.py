@@ -30,7 +30,7 @@ from wmeval.envs.rigidbench.rows import Row
 from wmeval.envs.rigidbench.sample import Sample
 from wmeval.envs.rigidbench.task_env import RigidBenchTask
 from wmeval.errors import UserError
-from wmeval.generators.making import Made, Progress, kept_environment, make_set
+from wmeval.generators.making import Made, Progress, kept_environment, make_set, needs_of
 from wmeval.generators.manifest import (
     evaluation_manifest,
     read_manifest,
@@ -128,6 +128,8 @@ def generate_rigidbench(
     width: int | None = None,
     height: int | None = None,
     workers: int | None = None,
+    executor: str = "local",
+    ray_address: str | None = None,
     shard: str | tuple[int, int] | None = None,
     timeout: float | None = None,
     overwrite: bool = False,
@@ -150,6 +152,8 @@ def generate_rigidbench(
         width: of the pictures [px]; default: the quality's.
         height: of the pictures [px]; default: the quality's.
         workers: processes; None: one per core; 0: none but this one.
+        executor: "local" or "ray": where they run.
+        ray_address: of a Ray cluster to join; None: ``RAY_ADDRESS``, else one is started here.
         shard: "i/n": only the rows i, i + n, ...; join with `set_runs.merge_set`.
         timeout: wall time [s] after which a clip is given up.
         overwrite: forget the set that is there.
@@ -202,6 +206,9 @@ def generate_rigidbench(
         [(i, row.model_dump(mode="json")) for i, row in enumerate(asked)],
         shard=shard,
         workers=workers,
+        executor=executor,
+        ray_address=ray_address,
+        needs=needs_of(job),
         timeout=timeout,
         max_bytes=MAX_BYTES,
         retries=RETRIES,

@@ -26,7 +26,7 @@ from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.policies import CLOSED_LOOP, ReplayPolicy, make_policy
 from wmeval.envs.record import record
 from wmeval.errors import UserError
-from wmeval.generators.making import Made, Progress, kept_environment, make_set
+from wmeval.generators.making import Made, Progress, kept_environment, make_set, needs_of
 from wmeval.layers import stored_layers
 
 POLICIES = (*CLOSED_LOOP, "plan", "replay")
@@ -50,6 +50,8 @@ def generate_rollouts(
     fps: Fraction | int | str | None = None,
     max_steps: int | None = None,
     backend: str = "hdf5",
+    executor: str = "local",
+    ray_address: str | None = None,
     shard: str | tuple[int, int] | None = None,
     overwrite: bool = False,
     env_kwargs: Mapping[str, Any] | None = None,
@@ -79,6 +81,8 @@ def generate_rollouts(
         fps: frame rate of layers and video; default: one frame per control period.
         max_steps: most actions of an episode.
         backend: "hdf5" or "zarr".
+        executor: "local" or "ray": where they run.
+        ray_address: of a Ray cluster to join; None: ``RAY_ADDRESS``, else one is started here.
         shard: "i/n": only the episodes i, i + n, ...; complete with `set_runs.merge_set`.
         overwrite: forget the set that is there.
         env_kwargs: constructor arguments of the environment.
@@ -122,6 +126,9 @@ def generate_rollouts(
         range(episodes),
         shard=shard,
         workers=workers,
+        executor=executor,
+        ray_address=ray_address,
+        needs=needs_of(job["env_kwargs"]),
         timeout=timeout,
         overwrite=overwrite,
         progress=progress,

@@ -20,6 +20,7 @@ import secrets
 import select
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -46,9 +47,7 @@ _DIES_WITHIN = 10.0
 _PATIENCE = 300.0
 _FAILED_STARTS = 3
 _LONGEST_BASE = 24
-_NO_CLUSTER = (
-    "; without an address a cluster of this machine alone is started, and ended with the work"
-)
+_ANSWERS_WITHIN = 10.0
 
 
 class RayExecutor:
@@ -141,12 +140,14 @@ class RayExecutor:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def _connect(self) -> None:
-        import ray
+        ray = _ray()
 
         if ray.is_initialized():
             return
         assert self._ends is not None
         own = self.address == "local"
+        if not own and self.address != "auto":
+            _answers(self.address)
         options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         if own:
             workers = self.workers or math.floor((os.cpu_count() or 1) / (self.needs.cpus or 1))
@@ -158,17 +159,16 @@ class RayExecutor:
                 "_node_ip_address": "127.0.0.1",
                 "_temp_dir": self._ends.enter_context(_short_folder()),
             }
-        self._ends.enter_context(_signals_as_they_were())
+        self._ends.enter_context(_as_it_was())
         self._ends.callback(ray.shutdown)
         self._ends.enter_context(_quiet())
         with _private() if own else contextlib.nullcontext():
             try:
                 ray.init(address=self.address, **options)
             except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-                what = "Ray does not start here" if own else f"no Ray cluster at {self.address}"
-                raise UserError(
-                    one_line(f"{what}: {error}", 400) + ("" if own else _NO_CLUSTER)
-                ) from error
+                if not own:
+                    raise _no_cluster(self.address, error) from error
+                raise UserError(one_line(f"Ray does not start here: {error}", 400)) from error
 
 
 # --- in the worker ------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ class _Unit:
 
     def begin(self, function: bytes, folder: str, paths: list[str], seen: str | None) -> _Hello:
         """Find the function, from the folder and on the paths of who asked for the work."""
-        import ray
-
         import wmeval
+
+        ray = _ray()
 
         # Ctrl-C reaches the whole group; who ends the work is the driver.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -210,25 +210,27 @@ class _Unit:
                 self._function = pickle.loads(function)
             except Exception as fault:
                 error = f"cannot find what to run: {type(fault).__name__}: {fault}"
-        self._version = wmeval.__version__
         node = ray.get_runtime_context().get_node_id()
         host = ray.util.get_node_ip_address()
-        return _Hello(os.getpid(), node, host, self._version, error)
+        return _Hello(os.getpid(), node, host, wmeval.__version__, error)
 
     def run(self, item: bytes) -> tuple[bytes, int]:
         """The outcome of one unit, and the memory that this process then holds [bytes]."""
-        outcome = attempt(self._function, pickle.loads(item))
+        outcome = attempt(self._read_and_run, item)
         try:
             sent = pickle.dumps(outcome)
         except Exception as error:
             sent = pickle.dumps(Outcome(None, f"result cannot be sent: {error}"))
         return sent, resident_bytes(os.getpid())
 
+    def _read_and_run(self, item: bytes) -> Any:
+        return self._function(pickle.loads(item))
+
 
 # --- in the driver ------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker:
     """One actor. It always has exactly one answer outstanding: of its start, or of its unit."""
 
@@ -257,7 +259,7 @@ class _Run:
     most: int = 1
 
     def go(self) -> None:
-        import ray
+        ray = _ray()
 
         needs = self.asked.needs
         actor = ray.remote(_Unit).options(
@@ -275,7 +277,7 @@ class _Run:
                     self.pool.append(_Worker(made, answer))
                     starting += 1
                 self._collect(waiting, here)
-        except (ConnectionError, ray.exceptions.RaySystemError) as error:
+        except ray.exceptions.RaySystemError as error:
             raise UserError(f"the Ray cluster is gone: {one_line(error, 300)}") from error
         finally:
             for worker in self.pool:
@@ -289,7 +291,7 @@ class _Run:
         if now - self.looked < _LOOK_AGAIN:
             return
         self.looked = now
-        import ray
+        ray = _ray()
 
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         room = sum(_room(node, self.asked.needs) for node in nodes)
@@ -308,7 +310,7 @@ class _Run:
             )
 
     def _collect(self, waiting: list[int], here: str) -> None:
-        import ray
+        ray = _ray()
 
         limit, timeout = _LOOK_AGAIN, self.asked.timeout
         busy = [w.since for w in self.pool if w.unit >= 0]
@@ -326,17 +328,20 @@ class _Run:
                 self._hand_out(worker, waiting)
         for worker in [w for w in self.pool if w.unit >= 0 and timeout is not None]:
             assert timeout is not None
-            if time.monotonic() - worker.since >= timeout and not ray.wait(
-                [worker.answer], timeout=0
-            )[0]:
+            if (
+                time.monotonic() - worker.since >= timeout
+                and not ray.wait([worker.answer], timeout=0)[0]
+            ):
                 self._dismiss(worker)
-                outcome = Outcome(None, f"no result within {timeout:g} s", seconds=timeout)
+                outcome: Outcome[Any] = Outcome(
+                    None, f"no result within {timeout:g} s", seconds=timeout
+                )
                 self.settle(worker.unit, outcome)
 
     def _started(self, worker: _Worker, here: str) -> None:
-        import ray
-
         import wmeval
+
+        ray = _ray()
 
         try:
             hello: _Hello = ray.get(worker.answer)
@@ -350,18 +355,18 @@ class _Run:
                 ) from error
             return
         self.failed_starts = 0
-        error = hello.error
-        if not error and hello.version != wmeval.__version__:
-            error = f"wmeval {hello.version} there, {wmeval.__version__} here: install the same"
-        if error:
-            raise UserError(f"executor ray: node {hello.host}: {error}")
+        fault = hello.error
+        if not fault and hello.version != wmeval.__version__:
+            fault = f"wmeval {hello.version} there, {wmeval.__version__} here: install the same"
+        if fault:
+            raise UserError(f"executor ray: node {hello.host}: {fault}")
         worker.host = hello.host
         if hello.node == here:
             with contextlib.suppress(OSError, AttributeError):
                 worker.watch = os.pidfd_open(hello.pid)
 
     def _ended(self, worker: _Worker) -> None:
-        import ray
+        ray = _ray()
 
         unit, seconds = worker.unit, time.monotonic() - worker.since
         try:
@@ -397,7 +402,7 @@ class _Run:
 
 def _kill(worker: _Worker, *, wait: bool = True) -> None:
     """End an actor; where it runs on this machine, it is dead when this returns."""
-    import ray
+    ray = _ray()
 
     with contextlib.suppress(Exception):  # It is dead, or its cluster is gone.
         ray.kill(worker.actor, no_restart=True)
@@ -437,9 +442,29 @@ def _cause(error: Exception, host: str = "") -> str:
 # --- a cluster of our own -----------------------------------------------------------------------
 
 
+def _ray() -> Any:
+    return import_module("ray")
+
+
 def _refuse_absent() -> None:
     if find_spec("ray") is None:
         raise UserError("ray is not installed: pip install 'wmeval[ray]'")
+
+
+def _answers(address: str) -> None:
+    """Ask at once; Ray itself tries for minutes where nobody listens."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_WITHIN).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, error: Exception) -> UserError:
+    return UserError(
+        one_line(f"no Ray cluster at {address}: {error}", 300)
+        + "; without an address a cluster of this machine alone is started, and ended with the work"
+    )
 
 
 @cache
@@ -462,7 +487,7 @@ def _private() -> Iterator[None]:
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_ADDRESS": None,
     }
-    import ray  # noqa: F401  (its logger and its constants are set before they are changed)
+    _ray()  # Its logger and its constants are set before they are changed.
 
     before = {name: os.environ.get(name) for name in settings}
     constants = import_module("ray._private.ray_constants")
@@ -518,11 +543,13 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _signals_as_they_were() -> Iterator[None]:
-    """Ray handles SIGTERM in its own way, and leaves it so."""
-    before = signal.getsignal(signal.SIGTERM)
+def _as_it_was() -> Iterator[None]:
+    """Ray takes over SIGTERM and ``breakpoint()``, and leaves them so."""
+    signal_before, name = signal.getsignal(signal.SIGTERM), "PYTHONBREAKPOINT"
+    before = {name: os.environ.get(name)}
     try:
         yield
     finally:
+        _environ(before)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, signal_before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,15 @@ RENDERERS: dict[str, str] = {
     "raster": "wmeval.sim.render.raster:RasterRenderer",
     "cycles": "wmeval.sim.render.cycles:CyclesRenderer",
 }
+
+GPU_OPTIONS: dict[str, dict[str, Any]] = {"cycles": {"device": "gpu"}}
+"""Options with which a renderer fills a GPU of its own; else it draws on cores, or shares one."""
+
+
+def gpus_of(name: str, options: Mapping[str, Any]) -> int:
+    """How many GPUs a renderer with these options keeps busy."""
+    wanted = GPU_OPTIONS.get(name, {})
+    return int(any(options.get(key) == value for key, value in wanted.items()))
 
 
 def make_renderer(name: str, scene: Scene, meshes: Meshes, **options: Any) -> Renderer:

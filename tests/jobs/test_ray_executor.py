@@ -1,0 +1,212 @@
+"""Units on a Ray cluster of this machine: as local processes do, and nothing left behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+
+import pytest
+from test_executors import lazy_in_reverse, misbehave, process_of, square
+
+from wmeval.errors import UserError
+from wmeval.jobs import ray_executor
+from wmeval.jobs.executors import Needs, make_executor
+from wmeval.jobs.ray_executor import RayExecutor
+
+pytest.importorskip("ray")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("dask", {}, "unknown executor 'dask': choose from local, ray"),
+        ("local", {"address": "10.0.0.1:6379"}, "10.0.0.1:6379 of a cluster is for executor ray"),
+        ("ray", {"workers": 0}, "needs workers >= 1"),
+        ("ray", {"timeout": 0}, "needs workers >= 1"),
+        ("ray", {"needs": Needs(gpus=-1)}, "cores and GPUs >= 0"),
+        ("ray", {"address": "ray://10.0.0.1:10001"}, "run this on a node of the cluster"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_starts(name, settings, message):
+    with pytest.raises(UserError, match=message):
+        make_executor(name, **settings)
+
+
+def test_without_ray_it_says_what_brings_it(monkeypatch):
+    monkeypatch.setattr(ray_executor, "find_spec", lambda _: None)
+    with pytest.raises(UserError, match=r"ray is not installed: pip install 'wmeval\[ray\]'"):
+        make_executor("ray")
+
+
+def test_nothing_to_do_starts_no_cluster():
+    with RayExecutor() as executor:
+        assert executor.map(square, []) == []
+    import ray
+
+    assert not ray.is_initialized()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{free}", "nowhere", "auto:x", "127.0.0.1:99999999"])
+def test_an_address_where_no_cluster_is_is_named(address):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = address.format(free=server.getsockname()[1])
+    with pytest.raises(UserError, match=f"no Ray cluster at {address}: .*; without an address"):
+        make_executor("ray", address=address).map(square, [1])
+
+
+@pytest.mark.parametrize(
+    ("node", "needs", "room"),
+    [
+        ({"CPU": 8.0}, Needs(), 8),
+        ({"CPU": 8.0}, Needs(cpus=3), 2),
+        ({"CPU": 8.0}, Needs(gpus=1), 0),
+        ({"CPU": 8.0, "GPU": 2.0}, Needs(gpus=1), 2),
+        ({"CPU": 8.0, "GPU": 2.0}, Needs(gpus=0.1), 8),
+        ({"CPU": 1.0}, Needs(cpus=0.1), 10),
+        ({"CPU": 0.0}, Needs(), 0),
+        ({}, Needs(cpus=0), 1),
+    ],
+)
+def test_room_of_a_node_is_what_its_scarcest_part_gives(node, needs, room):
+    assert ray_executor._room(node, needs) == room
+
+
+# --- on a cluster ---------------------------------------------------------------------------------
+
+
+def listening():
+    """Addresses, as the kernel writes them, on which processes of this machine listen."""
+    rows = (
+        line.split()
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for line in Path(table).read_text().splitlines()[1:]
+    )
+    return {row[1] for row in rows if row[3] == "0A"}
+
+
+def swell(x: int) -> int:
+    swell.kept = bytearray(400 << 20) if x == 0 else b""  # type: ignore[attr-defined]
+    return os.getpid()
+
+
+def wait_for(what, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.accept
+def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    environment, handler = dict(os.environ), signal.getsignal(signal.SIGTERM)
+    there, folders = listening(), set(Path("/tmp").glob("wmeval-ray-*"))
+    seen = []
+    with RayExecutor(workers=2, timeout=5, folder=tmp_path) as executor:
+        outcomes = executor.map(
+            lazy_in_reverse, range(5), on_outcome=lambda i, o: seen.append((i, o.value))
+        )
+        assert [o.value for o in outcomes] == list(range(5))
+        assert sorted(seen) == [(i, i) for i in range(5)]
+
+        # Nobody outside reaches it.
+        ours = listening() - there
+        assert ours
+        loopback = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
+        assert {address.split(":")[0] for address in ours} <= loopback
+
+        # A crash, a bug or a hang costs one unit.
+        outcomes = executor.map(partial(misbehave, folder=str(tmp_path)), range(8))
+        assert [o.ok for o in outcomes] == [True, False, False, False, False, False, True, True]
+        assert outcomes[1].error == "its process on 127.0.0.1 died (killed, or crashed)"
+        assert outcomes[2].error == "bad plan"
+        assert isinstance(outcomes[2].fault, UserError)
+        assert outcomes[3].error == "RuntimeError: a bug"
+        assert "misbehave" in outcomes[3].details
+        assert outcomes[4].error == "no result within 5 s"
+        assert "died" in (outcomes[5].error or "")
+        assert sorted(os.listdir(tmp_path)) == ["0", "6", "7"]
+
+        outcomes = executor.map(square, [2, lambda: 0, 3])  # type: ignore[list-item]
+        assert [o.value for o in outcomes] == [4, None, 9]
+        assert "cannot be sent" in (outcomes[1].error or "")
+
+        # Workers are processes of their own, and are replaced in time.
+        executor.workers, executor.recycle = 1, 2
+        pids = [o.value for o in executor.map(process_of, range(3))]
+        assert pids[0] == pids[1] != pids[2]
+        executor.recycle, executor.max_bytes = 64, 300 << 20
+        pids = [o.value for o in executor.map(swell, range(3))]
+        assert pids[0] != pids[1] == pids[2]
+        assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+        # A worker that would write where nobody looks is refused.
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                ray_executor, "witness", lambda folder: nullcontext(folder / "elsewhere" / "x")
+            )
+            with pytest.raises(UserError, match=r"node 127.0.0.1: .*elsewhere: not seen there"):
+                executor.map(square, [1])
+
+        executor.needs = Needs(gpus=1)
+        with pytest.raises(UserError, match="needs 1 cores and 1 GPUs; no node had them"):
+            executor.map(square, [1])
+    import ray
+
+    assert not ray.is_initialized()
+    assert signal.getsignal(signal.SIGTERM) is handler
+    assert {**os.environ, "RAY_CLIENT_MODE": ""} == {**environment, "RAY_CLIENT_MODE": ""}
+    assert set(Path("/tmp").glob("wmeval-ray-*")) <= folders
+    assert not (listening() - there) & ours
+
+
+STOPPED = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from test_ray_executor import go_on_writing
+from wmeval.jobs.ray_executor import RayExecutor
+if __name__ == "__main__":
+    try:
+        RayExecutor(workers=2).map(go_on_writing, [sys.argv[1] + "/a", sys.argv[1] + "/b"])
+    except KeyboardInterrupt:
+        print("stopped")
+"""
+
+
+def go_on_writing(path: str) -> None:
+    for _ in range(1200):
+        with open(path, "a") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(0.05)
+
+
+@pytest.mark.accept
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how):
+    """Ctrl-C goes to the whole group; a kill to the driver alone, which then says nothing more."""
+    script = tmp_path / "run.py"
+    script.write_text(STOPPED)
+    run = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    written = [tmp_path / "a", tmp_path / "b"]
+    try:
+        wait_for(lambda: run.poll() is not None or all(p.exists() for p in written))
+        pids = {int(p.read_text().split()[0]) for p in written}
+    finally:
+        os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
+    out, err = run.communicate(timeout=60)
+    if how == signal.SIGINT:
+        assert (out, err, run.returncode) == ("stopped\n", "", 0)
+    else:
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 10)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    sizes = [p.stat().st_size for p in written]
+    time.sleep(0.5)
+    assert sizes == [p.stat().st_size for p in written]
