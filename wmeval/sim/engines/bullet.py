@@ -178,11 +178,10 @@ class BulletEngine(Stage):
             raise UserError("joints need generalised coordinates: leave out maximal_coordinates")
         self._joints = plan_joints(scene)
         self._linked: set[int] = set()  # PyBullet numbers of bodies that are links
-        self._get_pose, self._get_velocity = (
-            (self._any_pose, self._any_velocity)
-            if self._joints.links
-            else (p.getBasePositionAndOrientation, p.getBaseVelocity)
-        )
+        self._get_pose: Callable[[int, int], tuple[Vec, Quat]] = p.getBasePositionAndOrientation
+        self._get_velocity: Callable[[int, int], tuple[Vec, Vec]] = p.getBaseVelocity
+        if self._joints.links:
+            self._get_pose, self._get_velocity = self._any_pose, self._any_velocity
         # None: the body has no collision geometry or its slot is empty; its state is only data.
         self._ids: list[int | None] = []
         self._index: dict[int, int] = {}  # of a PyBullet number: in order, 0, 1, 2, ...

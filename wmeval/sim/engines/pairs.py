@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from itertools import combinations_with_replacement
 
@@ -63,7 +64,6 @@ def _bounded(
     rows: NDArray[np.float64], wanted: NDArray[np.float64], greatest: float
 ) -> NDArray[np.float64]:
     """Least squares within [0, greatest]."""
-    from scipy.optimize import lsq_linear
-
-    found = lsq_linear(rows, wanted, bounds=(0.0, greatest), method="bvls", tol=1e-14)
+    optimize = importlib.import_module("scipy.optimize")
+    found = optimize.lsq_linear(rows, wanted, bounds=(0.0, greatest), method="bvls", tol=1e-14)
     return np.asarray(np.clip(found.x, 0.0, greatest))
