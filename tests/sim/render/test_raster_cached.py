@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from raster_scene import HEIGHT, MESHES, WIDTH, make_scene, moved
 
-from wmeval.sim.render import gl, make_renderer
+from wmeval.assets import textures
+from wmeval.sim.render import gl, make_renderer, pool
 from wmeval.sim.render.raster import RasterRenderer
 
 pytestmark = pytest.mark.gl
@@ -202,32 +203,50 @@ def test_a_dropped_renderer_frees_its_memory():
     other.close()
 
 
-def test_scenes_of_equal_materials_share_their_textures_and_others_free_them():
-    def made(scene):
-        renderer = make_renderer("raster", scene, MESHES)
-        renderer.draw(moved(scene, 0), 32, 32, ("rgb",))
-        return renderer
+def test_textures_stay_between_scenes_and_make_room_for_others(monkeypatch):
+    def made(seed):
+        looks = tuple(
+            m.model_copy(update={"texture": m.texture.model_copy(update={"seed": seed})})
+            for m in SCENE.materials
+        )
+        scene = SCENE.model_copy(update={"materials": looks})
+        return make_renderer("raster", scene, MESHES, texture_size=64)
 
-    first, second = made(SCENE), made(SCENE)
-    array = first._passes.textures
-    assert second._passes.textures is array
-    with gl.current_device() as device:  # What lives in a context is kept with it.
-        assert [n for held, n in device.arrays.values() if held is array] == [2]
-        assert device.programs
+    def draw(renderer):
+        return renderer.draw(moved(SCENE, 0), 160, 96, ("rgb",))["rgb"]
+
+    baked = []
+    monkeypatch.setattr(pool, "bake", lambda *a: baked.append(a) or textures.bake(*a))
+    monkeypatch.setattr(pool, "KEPT_BYTES", 0)
+    with gl.current_device() as device:
+        device.pools.pop(64, None)
+    first, second = made(1), made(1)
+    alone = draw(first)
+    count = len(baked)
+    assert count > 3
+    assert np.array_equal(draw(second), alone)
+    assert len(baked) == count, "the same textures were baked twice"
     first.close()
+    # One holder is left: others take other layers.
+    other = made(2)
+    assert not np.array_equal(draw(other), alone)
+    assert np.array_equal(draw(second), alone)
     second.close()
-    # Kept for the next scene of the family.
-    third = made(SCENE)
-    assert third._passes.textures is array
-    third.close()
-    looks = tuple(
-        m.model_copy(update={"texture": m.texture.model_copy(update={"seed": 99})})
-        for m in SCENE.materials
-    )
-    other = made(SCENE.model_copy(update={"materials": looks}))
-    assert other._passes.textures is not array
     other.close()
-    assert isinstance(array.mglo, moderngl.mgl.InvalidObject)
+    # Nobody holds any: new ones come into their places, and the array does not grow.
+    with gl.current_device() as device:
+        held = device.pools[64]
+    full = held._capacity
+    for seed in range(3, 9):
+        another = made(seed)
+        draw(another)
+        another.close()
+    assert held._capacity == full
+    # Layers are others now, pictures the same.
+    again = made(1)
+    assert np.array_equal(draw(again), alone)
+    assert len(baked) > 7 * count
+    again.close()
 
 
 @pytest.mark.parametrize("size", [(320, 180), (639, 353), (200, 480)])

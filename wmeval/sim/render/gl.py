@@ -14,9 +14,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wmeval.errors import UserError
+
+if TYPE_CHECKING:
+    from wmeval.sim.render.pool import TexturePool
 
 _MEND = (
     "install the EGL driver of your GPU, or Mesa's software driver: "
@@ -26,7 +29,10 @@ _MEND = (
 # Enumerators of the registry that are used below and by the renderer.
 ZERO_TO_ONE, LOWER_LEFT = 0x935F, 0x8CA1
 DEPTH_CLAMP, CLIP_DISTANCE0, SCISSOR_TEST = 0x864F, 0x3000, 0x0C11
-TEXTURE_2D, TEXTURE_2D_MULTISAMPLE = 0x0DE1, 0x9100
+TEXTURE_2D, TEXTURE_2D_MULTISAMPLE, TEXTURE_2D_ARRAY = 0x0DE1, 0x9100, 0x8C1A
+TEXTURE_MIN_FILTER, TEXTURE_MAG_FILTER = 0x2801, 0x2800
+LINEAR, LINEAR_MIPMAP_LINEAR = 0x2601, 0x2703
+RGBA, RGBA8, UNSIGNED_BYTE = 0x1908, 0x8058, 0x1401
 DEPTH_COMPONENT32F, DEPTH_ATTACHMENT, COLOR_ATTACHMENT0 = 0x8CAC, 0x8D00, 0x8CE0
 COLOR_BUFFER_BIT, NEAREST = 0x4000, 0x2600
 ZERO, ONE, SRC_COLOR, SRC1_COLOR = 0, 1, 0x0300, 0x88F9
@@ -44,6 +50,11 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "glBlendFunc": (_UINT, _UINT),
     "glCreateTextures": (_UINT, _INT, ctypes.POINTER(_UINT)),
     "glDeleteTextures": (_INT, ctypes.POINTER(_UINT)),
+    "glBindTextureUnit": (_UINT, _UINT),
+    "glTextureStorage3D": (_UINT, _INT, _UINT, _INT, _INT, _INT),
+    "glTextureSubImage3D": (_UINT, *([_INT] * 7), _UINT, _UINT, ctypes.c_void_p),
+    "glTextureParameteri": (_UINT, _UINT, _INT),
+    "glGenerateTextureMipmap": (_UINT,),
     "glTextureStorage2D": (_UINT, _INT, _UINT, _INT, _INT),
     "glTextureStorage2DMultisample": (_UINT, _INT, _UINT, _INT, _INT, ctypes.c_ubyte),
     "glNamedFramebufferTexture": (_UINT, _UINT, _UINT, _INT),
@@ -65,7 +76,7 @@ class Device:
         driver: renderer and version of the driver, for records.
         programs: compiled ones by what they are made of: the same for all renderers, and slow to
             compile.
-        arrays: texture arrays by their textures and size, and how many renderers hold each.
+        pools: baked textures by their size, kept between scenes.
     """
 
     def __init__(self) -> None:
@@ -97,7 +108,7 @@ class Device:
                 raise UserError(f"the OpenGL driver {self.driver} has no {name}: {_MEND}")
             self._calls[name] = ctypes.CFUNCTYPE(None, *arguments)(pointer)
         self.programs: dict[tuple[Any, ...], Any] = {}
-        self.arrays: dict[tuple[Any, ...], tuple[Any, int]] = {}
+        self.pools: dict[int, TexturePool] = {}
         self.pid = os.getpid()
         self.lock = threading.RLock()
         self.busy = False
@@ -148,7 +159,7 @@ class Device:
         self.glClearNamedFramebufferuiv(target.glo, _COLOR, 0, ctypes.byref(_ZEROS))
 
     def delete_texture(self, name: int) -> None:
-        """Free a texture made by `depth_texture`."""
+        """Free a texture by its name."""
         self.glDeleteTextures(1, ctypes.byref(ctypes.c_uint(name)))
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.panorama import bake_panorama
-from wmeval.assets.textures import bake, decode_srgb
 from wmeval.errors import UserError
 from wmeval.scene import Scene, Texture
 from wmeval.sim.render import gl
@@ -32,6 +31,7 @@ from wmeval.sim.render.pieces import (
     View,
     cube_views,
 )
+from wmeval.sim.render.pool import TexturePool
 from wmeval.sim.render.vessel import distance_map, uniforms
 
 if TYPE_CHECKING:
@@ -220,25 +220,6 @@ class Cube:
     faces: tuple[Any, ...]
 
 
-def _share_textures(device: Device, textures: tuple[Texture, ...], size: int) -> tuple[Any, ...]:
-    """Key of the array of these textures, held once more.
-
-    Scenes of one family share theirs, which takes longer to make than all else.
-    """
-    key = (textures, size)
-    array, holders = device.arrays.get(key) or (_texture_array(device.ctx, textures, size), 0)
-    device.arrays[key] = array, holders + 1
-    return key
-
-
-def _leave_textures(device: Device, key: tuple[Any, ...]) -> None:
-    """One holder less; arrays without one are freed, but for this one."""
-    array, holders = device.arrays[key]
-    device.arrays[key] = array, holders - 1
-    for other in [k for k, (_, n) in device.arrays.items() if n == 0 and k != key]:
-        device.arrays.pop(other)[0].release()
-
-
 class Passes:
     """Buffers, programs and passes of one scene in the shared context."""
 
@@ -267,8 +248,14 @@ class Passes:
         self.frames = keep(ctx.buffer(reserve=FRAME_BYTES))
         self.chosen = keep(ctx.buffer(reserve=count * 4))
         self.commands = keep(ctx.buffer(reserve=count * 20))
-        self._textures_key = _share_textures(device, pieces.textures, texture_size)
-        self.textures = device.arrays[self._textures_key][0]
+        if texture_size not in device.pools:
+            device.pools[texture_size] = TexturePool(device, texture_size)
+        self.textures = device.pools[texture_size]
+        layers = np.array(self.textures.hold(pieces.textures), np.float32)
+        self._textures_held = True
+        self._record = pieces.record.copy()
+        if len(layers):
+            self._record[:, 12] = layers[pieces.record[:, 12].astype(np.int64)]
         self.clouds = keep(ctx.texture((512, 512), 2, cloud_layer(512).tobytes()))
         self.clouds.build_mipmaps()
         self.clouds.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
@@ -311,9 +298,9 @@ class Passes:
         """Free everything but the programs, which belong to the process."""
         for thing in reversed(self._held):
             thing.release()
-        if self._textures_key:
-            _leave_textures(self.device, self._textures_key)
-            self._textures_key = ()
+        if self._textures_held:
+            self.textures.leave(self.pieces.textures)
+            self._textures_held = False
         for key in list(self._sizes):
             self._drop_targets(key)
         self._held.clear()
@@ -493,7 +480,7 @@ class Passes:
                 rows = np.concatenate([mesh.vertices, mesh.normals, mesh.uv], axis=1)
                 start = int(self.pieces.slots[bent.slot, 2]) * 4 * rows.shape[1]
                 self.vertices.write(np.ascontiguousarray(rows, np.float32).tobytes(), offset=start)
-        record = self.pieces.record.copy()
+        record = self._record.copy()
         matrix = np.empty((len(record), 3, 4))
         matrix[:, :, :3] = instant.rotation * self.pieces.scale[:, None, None]
         matrix[:, :, 3] = instant.centre - instant.anchor
@@ -707,7 +694,7 @@ class Passes:
             self._draw_meshes(self.program(f"mesh_{kind}").array, meshes, slots)
 
     def _bind_light(self) -> None:
-        self.textures.use(0)
+        self.textures.bind(0)
         self.shadow[1].use(1)
         self.clouds.use(2)
         self.ground_map.use(4)
@@ -985,17 +972,3 @@ def around(rects: list[Rect]) -> Rect:
 def _source(name: str) -> str:
     file = name if "." in name else f"{name}.glsl"
     return (files("wmeval.sim.render") / "shaders" / file).read_text()
-
-
-def _texture_array(ctx: Any, textures: tuple[Texture, ...], size: int) -> Any:
-    """All textures as layers; texels hold the square root of linear light."""
-    table = np.rint(255 * np.sqrt(decode_srgb(np.arange(256, dtype=np.uint8)))).astype(np.uint8)
-    count = max(1, len(textures))
-    array = ctx.texture_array((size, size, count), 4)
-    texels = np.full((size, size, 4), 255, np.uint8)
-    for layer, texture in enumerate(textures):
-        texels[..., :3] = table[bake(texture, size)]
-        array.write(texels, viewport=(0, 0, layer, size, size, 1))
-    array.build_mipmaps()
-    array.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
-    return array
