@@ -5,7 +5,9 @@ import pytest
 import trimesh
 
 from wmeval.assets.cards import library
+from wmeval.assets.hulls import moments
 from wmeval.assets.models import HULL_VERTICES, build_object
+from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
 
 
@@ -42,6 +44,34 @@ def test_lengths_and_place(tmp_path, suffix):
     assert len(made.hull.vertices) <= HULL_VERTICES
 
 
+def test_the_frame_is_principal_and_nearest_to_upright(tmp_path):
+    whole = trimesh.util.concatenate(lump())
+    whole.apply_transform(trimesh.transformations.rotation_matrix(0.3, (1, 2, 3), (0.1, 0, 0)))
+    whole.export(tmp_path / "a.obj")
+    made = build_object(card("a.obj"), tmp_path)
+    _, centre, second = moments(made.hull)
+    assert np.abs(centre).max() < 1e-6
+    off = second - np.diag(np.diag(second))
+    assert np.abs(off).max() < 1e-5 * np.trace(second)
+    upright = quaternion_to_matrix(np.array(made.turn))
+    # Of the 24 ways to name the axes the one that turns least: by some 0.3 rad.
+    assert np.degrees(np.arccos((np.trace(upright) - 1) / 2)) < 30
+    # Turned by it the object stands as in the file.
+    seen = np.concatenate([p.mesh.vertices for p in made.parts]) @ upright.T
+    low, high = whole.bounds
+    np.testing.assert_allclose(made.size, high - low, atol=1e-5)
+    np.testing.assert_allclose((seen.min(0) + seen.max(0)) / 2, made.box_center, atol=1e-6)
+    np.testing.assert_allclose(np.ptp(seen, axis=0), made.size, atol=1e-5)
+    # Built-in objects are so as they stand, as is what has no products of inertia.
+    trimesh.creation.box((0.2, 0.1, 0.06)).export(tmp_path / "b.obj")
+    for plain in (build_object(card("b.obj"), tmp_path), banana()):
+        assert plain.turn == (1.0, 0.0, 0.0, 0.0)
+
+
+def banana():
+    return build_object(library().objects["banana"], library().folders["objects/banana"])
+
+
 def test_gltf_is_y_up_and_keeps_its_colours(tmp_path):
     box, bump = lump()
     box.visual.face_colors = (200, 30, 30, 255)
@@ -55,7 +85,8 @@ def test_gltf_is_y_up_and_keeps_its_colours(tmp_path):
     blue_part, red_part = sorted(made.parts, key=lambda p: p.material.texture.colors[0][0])
     red, blue = (p.material.texture.colors[0] for p in (red_part, blue_part))
     # The bump is above.
-    tops = [p.mesh.vertices[:, 2].max() for p in (blue_part, red_part)]
+    upright = quaternion_to_matrix(np.array(made.turn))
+    tops = [(p.mesh.vertices @ upright.T)[:, 2].max() for p in (blue_part, red_part)]
     assert tops[0] == pytest.approx(tops[1] + 0.04, abs=1e-4)
     assert red[0] > 10 * red[2]
     assert blue[2] > 10 * blue[0]

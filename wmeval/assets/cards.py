@@ -262,8 +262,8 @@ class TaskCard(Card):
         support: physics of the support; None leaves the passive default.
         ramp_materials: ids that ramps draw from.
         prompt: template; ``{slot}`` becomes the object's name with its article.
-        camera_deg: intervals of the camera's azimuth about the layout [deg]; at 0 it looks along the
-            layout's x axis, down the first ramp.
+        camera_deg: intervals of the camera's azimuth about the layout [deg]; at 0 it looks along
+            the layout's x axis, down the first ramp.
     """
 
     id: str

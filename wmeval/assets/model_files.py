@@ -65,12 +65,12 @@ def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     for piece in pieces:
         if len(getattr(piece, "faces", ())):
+            if not np.isfinite(np.asarray(getattr(piece, "vertices", 0.0))).all():
+                raise UserError(f"{what}: some vertices are not finite: export it anew")
             parts += _parts(piece, turn, name, len(parts))
     if not parts:
         raise UserError(f"{what}: no triangles in it")
     every = np.concatenate([p.mesh.vertices for p in parts])
-    if not np.isfinite(every).all():
-        raise UserError(f"{what}: some vertices are not finite")
     size = float(np.ptp(every, axis=0).max())
     if not SMALLEST_M <= size <= LARGEST_M:
         raise UserError(

@@ -1,12 +1,14 @@
 """Models of everyday objects: what is seen, what collides, from a card or a user's file.
 
 A model's frame has its origin at the centre of mass of its hull at uniform density; its axes are
-the hull's principal axes, z up as the object stands. Engines then need a mass and three numbers.
+the hull's principal axes. Engines then need a mass and three numbers. Built-in objects stand
+upright in it; a user's file keeps its shape, and `Model.turn` says how it stands.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,8 +23,20 @@ from wmeval.assets.hulls import convex_hull, departure_of, moments
 from wmeval.assets.meshes import sphere
 from wmeval.assets.objects import OBJECTS
 from wmeval.assets.skin import StandIns
+from wmeval.conventions import matrix_to_quaternion
 from wmeval.errors import UserError
-from wmeval.scene import Collision, Material, Mesh, MeshData, Shape, Sphere, Vec3, Visual
+from wmeval.scene import (
+    IDENTITY,
+    Collision,
+    Material,
+    Mesh,
+    MeshData,
+    Quat,
+    Shape,
+    Sphere,
+    Vec3,
+    Visual,
+)
 
 Array = NDArray[np.float64]
 
@@ -35,6 +49,8 @@ ROLLING_HULL_VERTICES = 512
 _ROUND = 1e-5
 """A thing whose hull's vertices lie on one sphere to this share of its radius is a ball."""
 _BALL_MERIDIANS = 32
+_PRINCIPAL = 1e-5
+"""Products of inertia up to this share of the sum of moments are those of principal axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,21 +86,19 @@ class Model:
         parts: what is seen.
         hull: what collides; its centre of mass at uniform density is the origin, its principal
             axes are the axes.
-        box_center: middle of its box [m]: a place for the body is that of the box, minus this.
+        size: extents of all parts along x, y, z as it stands [m].
+        box_center: middle of that box from the origin, as it stands [m]: a place for the body is
+            that of the box, minus this.
+        turn: body's frame to the object as it stands, ``wxyz``.
         departure: how far [m] a part reaches beyond the hull's faces, at most.
     """
 
     parts: tuple[Part, ...]
     hull: MeshData
+    size: Vec3
     box_center: Vec3
+    turn: Quat = IDENTITY
     departure: float = 0.0
-
-    @property
-    def size(self) -> Vec3:
-        """Extents of all parts along x, y, z [m]."""
-        low, high = _bounds([p.mesh for p in self.parts])
-        x, y, z = (high - low).tolist()
-        return (x, y, z)
 
     @property
     def ball(self) -> float | None:
@@ -201,7 +215,7 @@ def settled(
             # What was left out moves the moments a little: the hull alone makes up for it.
             hull = _changed(hull, _aligning(moments(hull)[2]))
         hull = _fitted(hull, pieces)
-    _, centre, _ = moments(hull)
+    _, centre, second = moments(hull)
     pieces = [
         Part(
             _shifted(p.mesh, centre),
@@ -212,8 +226,43 @@ def settled(
     ]
     hull = _shifted(hull, centre)
     low, high = _bounds([p.mesh for p in pieces])
-    x, y, z = ((low + high) / 2).tolist()
-    return Model(tuple(pieces), hull, (x, y, z), departure_of(_points(pieces), hull))
+    axes = _principal_axes(second)
+    turn = IDENTITY
+    if axes is not None:
+        pieces, hull = _scaled(pieces, axes.T), _changed(hull, axes.T)
+        w, i, j, k = matrix_to_quaternion(axes).tolist()
+        turn = (w, i, j, k)
+    return Model(
+        parts=tuple(pieces),
+        hull=hull,
+        size=_vec3(high - low),
+        box_center=_vec3((low + high) / 2),
+        turn=turn,
+        departure=departure_of(_points(pieces), hull),
+    )
+
+
+def _vec3(a: Array) -> Vec3:
+    x, y, z = a.tolist()
+    return (x, y, z)
+
+
+def _principal_axes(second: Array) -> Array | None:
+    """Principal axes as columns, those nearest to x, y, z; None: x, y, z are so themselves.
+
+    Args:
+        second: central second moments (3, 3).
+    """
+    off = second - np.diag(np.diag(second))
+    if float(np.abs(off).max()) <= _PRINCIPAL * float(np.trace(second)):
+        return None
+    axes = np.asarray(np.linalg.eigh(second)[1])
+    named: list[Array] = [
+        axes[:, order] * signs
+        for order in map(list, itertools.permutations(range(3)))
+        for signs in np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    ]
+    return max((t for t in named if np.linalg.det(t) > 0), key=lambda t: float(np.trace(t)))
 
 
 def _points(parts: Sequence[Part]) -> Array:

@@ -156,7 +156,7 @@ def test_the_camera_looks_at_the_padded_box_from_ten_degrees_above() -> None:
     raised = [0, 0, (PADDING_ABOVE_M - PADDING_M) / 2]
     assert np.allclose(camera.target, (low + high) / 2 + raised)
     assert distance == pytest.approx(MARGIN * (1.2 + 2 * PADDING_M))
-    tall = frame(low, high + [0, 0, 1.0], 30.0, width=1280, height=704)
+    tall = frame(low, high + np.array([0, 0, 1.0]), 30.0, width=1280, height=704)
     away_tall = np.array(tall.position) - np.array(tall.target)
     assert np.linalg.norm(away_tall) == pytest.approx(MARGIN * (1.5 + PADDING_M + PADDING_ABOVE_M))
     assert math.degrees(math.asin(away[2] / distance)) == pytest.approx(10)

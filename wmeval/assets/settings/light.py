@@ -28,4 +28,4 @@ DAY: dict[str, Any] = {
 """Colours of a bright day within doors, where walls send light about."""
 GARDEN = Sky(**DAY, clouds=0.25, panorama=PARK)
 BRIGHT_GARDEN = GARDEN.model_copy(update={"strength": 1.35})
-"""For rooms of dark walls, which send less of the light about: their pictures are exposed longer."""
+"""For rooms of dark walls, which send less light about: their pictures are exposed longer."""

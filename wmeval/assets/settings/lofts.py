@@ -165,8 +165,8 @@ def modern_loft(card: SettingCard) -> Setting:
     stage.strew("books", decor.stack_of_books(3, 8), -0.8, 0.1, 25)
     stage.strew("vase", (Part(storage.vase(0.34, 0, segments=32), "green_glaze"),), 0.9, 0.12)
     stage.strew("tray", decor.tray(0.45, 0.3, "counter"), 0.1, -0.1, 8)
-    return stage.finish(azimuth=-68, elevation=39, sky=Sky(**DAY, strength=1.3, clouds=0.3, panorama=CITY),
-                        color=(1.0, 0.91, 0.78), strength=2.8)  # fmt: skip
+    sky = Sky(**DAY, strength=1.3, clouds=0.3, panorama=CITY)
+    return stage.finish(azimuth=-68, elevation=39, sky=sky, color=(1.0, 0.91, 0.78), strength=2.8)
 
 
 def _ladder(height: float) -> Parts:

@@ -62,7 +62,7 @@ def frame(low: F8, high: F8, azimuth_deg: float, *, width: int, height: int) -> 
         width: of the picture [px].
         height: of the picture [px].
     """
-    low, high = low - PADDING_M, high + [PADDING_M, PADDING_M, PADDING_ABOVE_M]
+    low, high = low - PADDING_M, high + np.array([PADDING_M, PADDING_M, PADDING_ABOVE_M])
     extent = float((high - low).max())
     distance = max(MARGIN * extent, NEAREST_M)
     azimuth = math.radians(azimuth_deg)

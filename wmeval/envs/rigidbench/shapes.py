@@ -8,14 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wmeval.assets.cards import Builtin, Library, ObjectCard
 from wmeval.assets.meshes import merge
 from wmeval.assets.meshes import wedge as wedge_mesh
 from wmeval.assets.ramps import ramp_material
+from wmeval.conventions import quaternion_to_matrix
 from wmeval.envs.rigidbench import framing
 from wmeval.envs.rigidbench.layout import Actor, Wedge
 from wmeval.envs.rigidbench.sight import Solid, solid_of
-from wmeval.scene import IDENTITY, Collision, Material, Mesh, MeshData, Quat, Vec3, Visual
+from wmeval.scene import Collision, Material, Mesh, MeshData, Quat, Vec3, Visual
 
 if TYPE_CHECKING:
     from wmeval.assets.models import Model
@@ -98,14 +101,16 @@ def shape_of(actor: Actor, library: Library) -> Shape:
 def _object_shape(card_json: str, folder: str) -> Shape:
     model = _built_model(card_json, folder)
     points = framing.surface_points(merge([p.mesh for p in model.parts]))
+    upright = quaternion_to_matrix(np.array(model.turn))
+    x, y, z = (np.array(model.box_center) @ upright).tolist()
     return Shape(
         visuals=model.visuals(),
         collision={exact: model.collision(exact_balls=exact) for exact in (True, False)},
         materials=model.materials(),
         meshes=model.meshes(),
         solid=solid_of(model.hull, points),
-        center=model.box_center,
-        turn=IDENTITY,
+        center=(x, y, z),
+        turn=model.turn,
     )
 
 

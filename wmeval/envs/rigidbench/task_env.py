@@ -53,8 +53,8 @@ class RigidBenchTask(WorldEnv):
         "'objects': ['apple']}}; a number, or an interval to draw from",
         "ramp_material": "material of the ramps; default: drawn",
         "turn_deg": "rotation of the task from the support's long axis [deg]; default: drawn",
-        "azimuth_deg": "camera's azimuth about the task [deg], 0: it looks along the task's x axis, "
-        "down the first ramp; default: searched",
+        "azimuth_deg": "camera's azimuth about the task [deg]; at 0 it looks along the task's x "
+        "axis, down the first ramp; default: searched",
     }
     tracked_roles = ()
     _MEMORY = ("_sample",)
