@@ -67,10 +67,16 @@ LAYERS: dict[str, Layer] = {
               "image direction (from x to y) in which shadows fall on level ground; NaN at night"),
         Layer("flow", "float32", 2, float("nan"), "px", "bytes", "never",
               "forward displacement to the next frame; NaN where it has no target"),
+        Layer("amodal_masks", "uint64", 0, 0, "1", "bits_xor", "nearest",
+              "bit i: actor i (0..63) of a clip would cover this pixel if nothing stood before it"),
     )
 }  # fmt: skip
 
-DERIVED = {"flow": ("depth", "ids"), "shadow_azimuth": ("depth",)}
+DERIVED = {
+    "flow": ("depth", "ids"),
+    "shadow_azimuth": ("depth",),
+    "amodal_masks": ("ids",),
+}
 """Layers computed when a rollout is read: name to the layers that they follow from."""
 
 RENDERED = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids", "shadow_masks")

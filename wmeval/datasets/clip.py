@@ -2,12 +2,13 @@
 
 A clip is a `Rollout` whose metadata holds `ClipFacts` under ``clip``: the row of its manifest, its
 actors, its prompt. `ClipRecord` reads one by actor and frame; it stores nothing of its own: masks,
-flow, tracks, boxes, normals and amodal masks are computed when they are asked for.
+flow, tracks, boxes, normals and amodal masks are computed when they are asked for, unless they were
+stored (`wmeval.datasets.materialize`): then they are read, and the same to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
+from wmeval.datasets import clip_labels
 from wmeval.datasets.rollout import FrameArray, Frames, Rollout
 from wmeval.errors import UserError, first_problem
 from wmeval.records import Contacts
@@ -35,6 +37,8 @@ KEY = "clip"
 
 TRACKS_PER_ACTOR, TRACK_EROSIONS, TRACK_SEED = 20, 3, 42
 """Points followed on each actor, how far within its first mask, their seed (section A.5)."""
+AMODAL_RENDERER = "raster"
+"""What draws amodal masks; those that are stored are its."""
 
 
 class ClipActor(Card):
@@ -257,6 +261,11 @@ class ClipRecord:
             return self.film
         raise UserError(f"{self._name}: no layer {name!r} is stored: there are {', '.join(held)}")
 
+    def stored(self, name: str) -> FrameArray | None:
+        """A layer that lies in the clip's files; None for one that is derived or not there."""
+        held = self.frames.layers.get(name)
+        return None if getattr(held, "derived", False) else held
+
     @property
     def rgb(self) -> FrameArray:
         """(T, H, W, 3) uint8 sRGB: without loss where it is stored so, else of the video."""
@@ -357,6 +366,9 @@ class ClipRecord:
 
     def flow(self, a: int, b: int) -> NDArray[np.float32]:
         """Displacement (H, W, 2) [px] of what frame ``a`` shows, from ``a`` to any frame ``b``."""
+        kept = self.stored("flow")
+        if kept is not None and b == a + 1 and a >= 0:
+            return np.asarray(kept[a], np.float32)
         return labels.flow(
             self.depth[a], self.ids[a], self.instant(a), self.instant(b), self._instance
         )
@@ -374,7 +386,7 @@ class ClipRecord:
         )
 
     def normals(self, frame: int) -> NDArray[np.float32]:
-        """World normals (H, W, 3): as drawn where the layer is stored, else from the depth."""
+        """World normals (H, W, 3): the stored layer where there is one, else from the depth."""
         if "normals" in self.frames.layers:
             return np.asarray(self.frames.layers["normals"][frame], np.float32)
         pose = self.T_world_camera[frame]
@@ -382,6 +394,9 @@ class ClipRecord:
 
     def boxes(self, frame: int) -> dict[str, labels.PixelBox]:
         """Box around each actor that is seen, by name."""
+        if clip_labels.BOXES in self.rollout.labels:
+            rows = self.rollout.labels[clip_labels.BOXES][frame]
+            return clip_labels.unpack_boxes(rows, [actor.name for actor in self.actors])
         masks = self.masks(frame)
         found = {}
         for actor, mask in zip(self.actors, masks, strict=True):
@@ -417,43 +432,51 @@ class ClipRecord:
 
     def tracks(self, points: int = TRACKS_PER_ACTOR) -> labels.Tracks:
         """Paths of `track_queries` through all frames, with visibility."""
+        kept = self.rollout.labels
+        if points == TRACKS_PER_ACTOR and f"{clip_labels.TRACKS}ids" in kept:
+            return clip_labels.unpack_tracks(kept)
         queries, _ = self.track_queries(points)
         states = [self.instant(i) for i in range(len(self))]
         return labels.tracks(queries, 0, states, list(self.depth), list(self.ids), self._instance)
 
-    def amodal_masks(self, frames: Sequence[int] | None = None, renderer: str = "raster") -> Mask:
+    def amodal_masks(
+        self, frames: Sequence[int] | None = None, renderer: str = AMODAL_RENDERER
+    ) -> Mask:
         """Pixels (F, N, H, W) that each actor would cover if nothing stood before it.
 
-        Drawn anew from the scene, each actor alone: needs the renderer, and a second to load it.
+        Drawn anew from the scene, each actor alone, where they are not stored: needs the renderer,
+        and a second to load it.
 
         Args:
             frames: which; default: all.
             renderer: row of `wmeval.sim.render.RENDERERS`.
         """
+        chosen = range(len(self)) if frames is None else frames
+        kept = self.stored("amodal_masks")
+        if kept is not None and renderer == AMODAL_RENDERER:
+            count = len(self.actors)
+            return np.stack([clip_labels.unpack_masks(kept[i], count) for i in chosen])
+        return np.stack(list(self.each_amodal_mask(chosen, renderer)))
+
+    def each_amodal_mask(
+        self, frames: Sequence[int] | None = None, renderer: str = AMODAL_RENDERER
+    ) -> Iterator[Mask]:
+        """The same (N, H, W), drawn frame by frame."""
         from wmeval.sim.render import make_renderer
 
-        chosen = range(len(self)) if frames is None else frames
         width, height = self.size
         draws = make_renderer(renderer, self.rollout.scene, self.rollout.meshes)
         try:
-            return np.stack(
-                [
-                    np.stack(
-                        [
-                            labels.amodal_mask(
-                                draws.draw,
-                                self.instant(i),
-                                self.body(n),
-                                self._instance,
-                                width,
-                                height,
-                            )
-                            for n in range(len(self.actors))
-                        ]
-                    )
-                    for i in chosen
-                ]
-            )
+            for i in range(len(self)) if frames is None else frames:
+                state = self.instant(i)
+                yield np.stack(
+                    [
+                        labels.amodal_mask(
+                            draws.draw, state, self.body(n), self._instance, width, height
+                        )
+                        for n in range(len(self.actors))
+                    ]
+                )
         finally:
             draws.close()
 

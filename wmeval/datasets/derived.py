@@ -96,9 +96,9 @@ def layers_of(rollout: Rollout) -> dict[str, LazyLayer]:
     """All that follows from a rollout's stored layers and is not stored itself."""
     held = {} if rollout.frames is None else rollout.frames.layers
     return {
-        name: _MAKERS[name](rollout)
-        for name, needed in DERIVED.items()
-        if name not in held and all(n in held for n in needed)
+        name: make(rollout)
+        for name, make in _MAKERS.items()
+        if name not in held and all(n in held for n in DERIVED[name])
     }
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wmeval.clock import exact
-from wmeval.datasets import derived
+from wmeval.datasets import clip_labels, derived
 from wmeval.datasets.codecs import Packing, bits_dtype
 from wmeval.datasets.conformity import problems_of
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
@@ -32,7 +32,7 @@ from wmeval.scene import MeshData, Scene
 Array = NDArray[Any]
 
 MESH_ARRAYS = {"vertices": "float32", "triangles": "uint32", "normals": "float32", "uv": "float32"}
-PLATE = "plate/"
+PLATE, LABEL = "plate/", "label/"
 MAX_HEADER_BYTES = 64 << 20
 MAX_STATE_BYTES = 4 << 30
 MAX_FRAME_BYTES = 1 << 30
@@ -105,6 +105,8 @@ def describe(rollout: Rollout) -> Document:
     for key, mesh in sorted(rollout.meshes.items()):
         for name, dtype in MESH_ARRAYS.items():
             arrays[f"mesh/{key}/{name}"] = np.ascontiguousarray(getattr(mesh, name), dtype)
+    for name, table in sorted(rollout.labels.items()):
+        arrays[f"{LABEL}{name}"] = np.ascontiguousarray(table)
     frames = rollout.frames
     header = {
         "format": FORMAT,
@@ -131,6 +133,9 @@ def attributes_of(path: str, header: Mapping[str, Any]) -> dict[str, Any]:
     field = FIELDS.get(path)
     if field is not None:
         return {"unit": field.unit, "dims": list(field.dims), "doc": field.doc}
+    label = clip_labels.ARRAYS.get(path.removeprefix(LABEL)) if path.startswith(LABEL) else None
+    if label is not None:
+        return {**label._asdict(), "dims": list(label.dims)}
     for modal in header["scene"]["modal"]:
         if path == f"modal/{modal['name']}":
             dims = ["state", str(modal["size"])]
@@ -280,6 +285,7 @@ def _restore(
         meshes[key] = MeshData(**parts)
         if meshes[key].content_hash() != key:
             raise damaged(where, f"mesh {key[:12]} is not the one of its name")
+    labels = {p: arrays.pop(p) for p in sorted(arrays) if p.startswith(LABEL)}
     frames = header["frames"]
     rollout = Rollout.from_columns(
         arrays,
@@ -290,6 +296,7 @@ def _restore(
         camera=None if frames is None else str(frames["camera"]),
         layers=layers,
         metadata=header["metadata"],
+        labels={path.removeprefix(LABEL): table for path, table in labels.items()},
     )
     layers.update(derived.layers_of(rollout))
     return rollout

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
@@ -129,6 +129,8 @@ class Rollout:
         metadata: JSON values, enough to make the rollout again: ``env_id``, ``env_kwargs``,
             ``seed``, ``options``, ``plan``, ``engine``, ``engine_version``, ``engine_config``,
             ``renderer``, ``renderer_version``, ``dt``, ``control_period``, ``wmeval``.
+        labels: tables that follow from the rest and are stored all the same, by path
+            (`wmeval.datasets.clip_labels.ARRAYS`); none of them is in `columns` or `sha256`.
 
     Raises:
         ValueError: an array departs from the table of fields, or the metadata is no JSON; the
@@ -145,6 +147,7 @@ class Rollout:
     observations: NDArray[np.float32]
     frames: Frames | None
     metadata: Mapping[str, Any]
+    labels: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, dtype in _STEP_DTYPES.items():
@@ -225,6 +228,7 @@ class Rollout:
         camera: str | None,
         layers: Mapping[str, FrameArray],
         metadata: Mapping[str, Any],
+        labels: Mapping[str, Array] | None = None,
     ) -> Rollout:
         """The inverse of `columns`.
 
@@ -237,11 +241,12 @@ class Rollout:
             camera: camera of the frames, None for no frames.
             layers: picture layers.
             metadata: JSON values.
+            labels: tables beside them.
 
         Raises:
             ValueError: the arrays do not make a rollout.
         """
-        needed = [p for p, field in FIELDS.items() if not field.optional]
+        needed = [p for p, row in FIELDS.items() if not row.optional]
         if contacts is not None:
             needed = [p for p in needed if not p.startswith("contact/")]
         missing = [p for p in needed if p not in columns]
@@ -273,7 +278,15 @@ class Rollout:
             times = tuple(Fraction(int(a), int(b)) for a, b in columns["frame/time_exact"])
             frames = Frames(camera, columns["frame/state_index"], times, columns["frame/K"], layers)
         steps = {name: columns[path] for name, path in _STEP_PATHS.items()}
-        return cls(scene=scene, meshes=meshes, log=log, **steps, frames=frames, metadata=metadata)
+        return cls(
+            scene=scene,
+            meshes=meshes,
+            log=log,
+            **steps,
+            frames=frames,
+            metadata=metadata,
+            labels=dict(labels or {}),
+        )
 
     def sha256(self) -> str:
         """Digest over every bit of states, contacts and actions: equal only for equal episodes."""

@@ -20,6 +20,7 @@ from wmeval.datasets.bundle_sets import write_bundle_of
 from wmeval.datasets.clip import ClipActor, ClipFacts, with_facts
 from wmeval.datasets.clips import write_clip
 from wmeval.datasets.location import locate
+from wmeval.datasets.materialize import chosen, materialized
 from wmeval.datasets.rollout import Rollout
 from wmeval.datasets.sets import SetKind
 from wmeval.envs.plans import load_plan
@@ -120,6 +121,7 @@ def generate_rigidbench(
     renderer: str = "raster",
     physics: str = "bullet",
     format: str = "store",
+    materialize: Sequence[str] = (),
     seed: int = 0,
     limit: int | None = None,
     tasks: Sequence[str] = (),
@@ -144,6 +146,8 @@ def generate_rigidbench(
         renderer: row of `wmeval.sim.render.RENDERERS`.
         physics: row of `wmeval.envs.rigidbench.physics.PHYSICS`.
         format: "store" (`wmeval.datasets.clips`), or "bundle": the published files of each clip.
+        materialize: labels to store that readers derive otherwise, of
+            `wmeval.datasets.materialize.NAMES`, or "all".
         seed: of our own manifests.
         limit: only the first so many rows; the set may be given more later.
         tasks: only rows of these tasks; none: all.
@@ -180,6 +184,7 @@ def generate_rigidbench(
             f"{place.url}: bundles are folders of files: give a folder, or format store"
         )
     _refuse_absent(renderer, physics)
+    labels = chosen(materialize)
     own = manifest in (EVALUATION, TRAINING)
     job = {
         kind.samples: len(asked),
@@ -196,6 +201,7 @@ def generate_rigidbench(
         "width": preset.width,
         "height": preset.height,
         "layers": list(preset.layers),
+        **({"materialize": list(labels)} if labels else {}),
     }
     make = partial(_clip, job, place.url, kind, None if assets is None else str(assets))
     return make_set(
@@ -315,7 +321,7 @@ def _clip(
     """Make one clip: simulate, draw, write, and last its row."""
     number, document = item
     row = Row.model_validate(document)
-    rollout = clip_of(row, job, assets)
+    rollout = materialized(clip_of(row, job, assets), job.get("materialize", ()))
     if kind is sets.BUNDLES:
         write_bundle_of(url, number, rollout)
     else:
