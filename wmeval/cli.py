@@ -412,6 +412,13 @@ def generate_rigidbench(
     format: Annotated[
         str, typer.Option("--format", help="store, or bundle: the published files of each clip.")
     ] = "store",
+    materialize: Annotated[
+        str,
+        typer.Option(
+            help="Store what readers derive: flow, normals, tracks, boxes, amodal_masks "
+            "(comma-separated), or all."
+        ),
+    ] = "",
     workers: Annotated[
         int | None, typer.Option(min=0, max=1024, help="Processes; default: one per core.")
     ] = None,
@@ -459,6 +466,10 @@ def generate_rigidbench(
     if dry_run:
         from wmeval.generators.estimate import estimate
 
+        if materialize:
+            raise UserError(
+                "--dry-run knows the cost of clips without --materialize: leave that out"
+            )
         title, columns, rows = estimate(manifest, shard=shard, price=price, **asked)
         _print(_table(*columns, rows=rows, title=title))
         return
@@ -469,6 +480,7 @@ def generate_rigidbench(
             renderer=renderer,
             physics=physics,
             format=format,
+            materialize=[name for name in materialize.split(",") if name],
             workers=workers,
             executor=executor,
             ray_address=ray_address,
