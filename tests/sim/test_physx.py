@@ -14,7 +14,6 @@ from wmeval.jobs import installed
 from wmeval.records import WorldLog
 from wmeval.scene import Box, Capsule, Collision, Cylinder, Sphere
 from wmeval.sim.engines import engine_info, interpreter_of, make_engine
-from wmeval.sim.engines.pairs import mean_values
 from wmeval.sim.protocol import DriverSpec, EngineConfig, Probe
 from wmeval.sim.world import WorkerWorld, open_world
 
@@ -29,31 +28,6 @@ def physx():
 
 def scene_of(*bodies):
     return world_spec(*bodies).scene
-
-
-def test_means_of_values_are_the_products_that_the_scene_asks_for():
-    scene = scene_of(
-        floor(friction=0.5),
-        body("a", Sphere(radius=0.1), friction=0.6),
-        body("b", Sphere(radius=0.1), friction=0.6),
-        body("wall", Sphere(radius=0.1), motion="static", friction=0.9),
-    )
-    value = mean_values(scene, "friction", 1e6)
-    for i, j in ((0, 1), (0, 2), (1, 2), (1, 3)):
-        product = scene.bodies[i].friction * scene.bodies[j].friction
-        assert (value[i] + value[j]) / 2 == pytest.approx(product, abs=1e-9)
-    bouncing = scene_of(floor(restitution=0.9), body("a", Sphere(radius=1), restitution=1))
-    alone = mean_values(bouncing, "restitution", 1.0)
-    assert sum(alone.values()) / 2 == pytest.approx(0.9)
-    assert max(alone.values()) <= 1
-
-
-def test_products_that_no_means_give_are_refused_by_name():
-    scene = scene_of(
-        *(body(f"b{i}", Sphere(radius=0.1), friction=f) for i, f in enumerate((0.1, 0.9, 0.1, 0.9)))
-    )
-    with pytest.raises(UserError, match=r"mean of two bodies' friction.*off by"):
-        mean_values(scene, "friction", 1e6)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from wmeval.conventions import quaternion_conjugate, quaternion_multiply, quater
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Joint, Mesh, Meshes, Scene, Sphere
 from wmeval.sim.engines.bullet_shapes import principal_inertia
-from wmeval.sim.engines.pairs import mean_values
+from wmeval.sim.engines.pairs import own_values
 from wmeval.sim.engines.stepped import Numbers, Point, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Quat, RayHit, Vec
 
@@ -99,7 +99,10 @@ class PhysxEngine(SteppedEngine):
 
     def _surfaces(self, scene: Scene, combine: str) -> tuple[dict[int, float], dict[int, float]]:
         if combine == "product":
-            return mean_values(scene, "friction", 1e6), mean_values(scene, "restitution", 1.0)
+            return (
+                own_values(scene, "friction", "mean", 1e6),
+                own_values(scene, "restitution", "mean", 1.0),
+            )
         bodies = list(enumerate(scene.bodies))
         return {i: b.friction for i, b in bodies}, {i: b.restitution for i, b in bodies}
 
