@@ -164,8 +164,58 @@ def shadow_hulls(
     return np.concatenate([start, end], axis=1)
 
 
-def dark_hulls(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
-    """Points (M, 8, 3) [m] around the ground from which M of the pieces take ambient light."""
+def received_hulls(
+    pieces: Pieces,
+    rotation: F8,
+    centre: F8,
+    chosen: I8,
+    pad: float,
+    view: View,
+    sun: SunView,
+    receivers: tuple[F8, F8],
+) -> F8:
+    """Points (M, 24, 3) [m] around the chosen pieces' shadows, each within one receiver's box.
+
+    Args:
+        pieces: the scene's.
+        rotation: (P, 3, 3).
+        centre: (P, 3) [m].
+        chosen: indices of N pieces.
+        pad: how much the shadow map blurs [m].
+        view: of the picture.
+        sun: the light's, above the horizon.
+        receivers: lower and upper corners (R, 3) [m] of upright boxes.
+    """
+    box = corners(pieces, rotation, centre, chosen, pad)
+    ball, radius = pieces.ball[chosen, None], pieces.radius[chosen, None] + pad
+    low = np.where(ball, centre[chosen] - radius, box.min(axis=1))
+    high = np.where(ball, centre[chosen] + radius, box.max(axis=1))
+    ray = np.append(-sun.to_sun[:2], -max(float(sun.to_sun[2]), 1e-3))
+    # When the piece's own upright box, on its way along the light, is within that of a receiver.
+    under, over = receivers
+    enter, leave = np.zeros((len(low), len(under))), np.full((len(low), len(under)), np.inf)
+    for k in range(3):
+        first = under[None, :, k] - high[:, None, k]
+        last = over[None, :, k] - low[:, None, k]
+        if abs(ray[k]) < 1e-12:
+            leave[(first > 0) | (last < 0)] = -1.0
+            continue
+        first, last = (first / ray[k], last / ray[k])[:: 1 if ray[k] > 0 else -1]
+        enter, leave = np.maximum(enter, first), np.minimum(leave, last)
+    i, j = np.nonzero(enter <= leave)
+    top = np.minimum(over[j, 2], high[i, 2] + enter[i, j] * ray[2])
+    bottom = np.maximum(under[j, 2], low[i, 2] + leave[i, j] * ray[2])
+    which = chosen[i]
+    lowest = low[i, 2]
+    start = landing_hulls(pieces, rotation, centre, which, pad, sun, np.minimum(top, lowest))
+    beside = top > lowest
+    start[beside] = piece_hulls(pieces, rotation, centre, which[beside], pad, view)
+    end = landing_hulls(pieces, rotation, centre, which, pad, sun, np.minimum(bottom, lowest))
+    return np.concatenate([start, end], axis=1)
+
+
+def dark_boxes(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> tuple[F8, F8]:
+    """Corners (M, 3) [m] of boxes around the ground from which M of the pieces take light."""
     radius, ball = pieces.radius[chosen], pieces.ball[chosen]
     up = centre[chosen, 2] - pieces.stand
     lateral = np.sqrt(np.maximum((BALL_DARKENS * radius) ** 2 - up**2, 0.0))
@@ -176,7 +226,45 @@ def dark_hulls(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float)
     size = np.concatenate([reach + pad, np.full((len(chosen), 1), 0.22)], axis=1)
     middle = centre[chosen].copy()
     middle[:, 2] = pieces.stand
-    return np.asarray((middle[:, None] + _SIGNS[None] * size[:, None])[near])
+    return np.asarray((middle - size)[near]), np.asarray((middle + size)[near])
+
+
+def dark_hulls(pieces: Pieces, rotation: F8, centre: F8, chosen: I8, pad: float) -> F8:
+    """Points (M, 8, 3) [m] around the ground from which M of the pieces take ambient light."""
+    low, high = dark_boxes(pieces, rotation, centre, chosen, pad)
+    return _box_points(low, high)
+
+
+def darkened_hulls(
+    pieces: Pieces,
+    rotation: F8,
+    centre: F8,
+    chosen: I8,
+    pad: float,
+    receivers: tuple[F8, F8],
+) -> F8:
+    """Points (M, 8, 3) [m] around what is darkened, each within one receiver's upright box."""
+    low, high = dark_boxes(pieces, rotation, centre, chosen, pad)
+    low = np.maximum(low[:, None], receivers[0][None])
+    high = np.minimum(high[:, None], receivers[1][None])
+    some = (low <= high).all(axis=2)
+    return _box_points(low[some], high[some])
+
+
+def _box_points(low: F8, high: F8) -> F8:
+    return np.asarray(np.where(_SIGNS[None] > 0, high[:, None], low[:, None]))
+
+
+def upright_boxes(
+    pieces: Pieces, rotation: F8, centre: F8, chosen: I8, view: View
+) -> tuple[F8, F8]:
+    """Lower and upper corners (N, 3) [m] around what is drawn of the chosen pieces."""
+    half = extents(pieces, rotation)[chosen]
+    half = np.where(pieces.ball[chosen, None], pieces.radius[chosen, None], half)
+    away = np.linalg.norm(centre[chosen] - view.eye, axis=1) + pieces.radius[chosen]
+    # Coarser meshes and the rim of a ball depart by parts of a pixel.
+    half = half + (1e-3 + 3 * away * view.tangents[1] / view.height)[:, None]
+    return centre[chosen] - half, centre[chosen] + half
 
 
 def to_rects(bounds: F8, view: View) -> list[Rect]:

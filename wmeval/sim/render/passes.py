@@ -83,7 +83,7 @@ _PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "floor_matte_plain": ("floor", "floor.vert", (*_FLOOR, "opaque.frag"), ("MATTE", "PLAIN")),
     "mesh_cube": ("mesh", "surface.vert", (*_MESH, "opaque.frag"), ("CUBE",)),
     "ball_cube": ("ball", "ball.vert", (*_BALL, "opaque.frag"), ("CUBE",)),
-    "mesh_mirror": ("mesh", "surface.vert", (*_MESH, "mirror.frag"), ()),
+    "mesh_mirror": ("mesh", "surface.vert", (*_MESH, "mirror.frag"), ("MIRROR",)),
     "ball_mirror": ("ball", "ball.vert", (*_BALL, "mirror.frag"), ()),
     "mesh_glass": ("mesh", "surface.vert", (*_MESH, "glass.frag"), ()),
     "ball_glass": ("ball", "ball.vert", (*_BALL, "glass.frag"), ()),

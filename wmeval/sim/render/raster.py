@@ -88,6 +88,9 @@ MANY_RECTS = 40
 MANY_MOVERS, WAITS = 64, 7
 """From so many movers on, a picture that had to be drawn whole is so again for a few times."""
 
+LOW_SUN = 0.02
+"""Sine of the elevation below which shadows are followed wherever they may lead."""
+
 EXPOSURE = 0.42
 SUN_HALF_WIDTH = 0.018
 """Half width of the sun's disc [rad]: four times the real one, to be seen."""
@@ -603,10 +606,18 @@ class RasterRenderer:
         other = np.flatnonzero(now.drawn & (before.lit != now.lit))
         alone = np.concatenate([mirrors, other])
         hulls = [dirty.piece_hulls(*self._at(now, alone), 0.0, camera)]
+        # Shadows and darkness matter where something that stands still can show them.
+        still = now.seen & ~moved & camera.sees(now.centre, pieces.radius)
+        receivers = dirty.upright_boxes(*self._at(now, np.flatnonzero(still)), camera)
+        low = now.sun.to_sun[2] < LOW_SUN
         for i, chosen in instants:
             at = self._at(i, chosen)
-            hulls.append(dirty.shadow_hulls(*at, pad, camera, i.sun, floor))
-            hulls.append(dirty.dark_hulls(*at, 2 * texel))
+            if low:
+                hulls.append(dirty.shadow_hulls(*at, pad, camera, i.sun, floor))
+            else:
+                hulls.append(dirty.piece_hulls(*at, 0.0, camera))
+                hulls.append(dirty.received_hulls(*at, pad, camera, i.sun, receivers))
+            hulls.append(dirty.darkened_hulls(*at, 2 * texel, receivers))
         cells = grid.cover(camera, *hulls)
         cells = grid.joined(cells | before.layout.differs(now.layout))
         few = camera.width * camera.height < SMALL_PX

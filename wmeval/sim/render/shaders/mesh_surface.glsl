@@ -1,3 +1,8 @@
+// A point of the surface itself, also where the pixel's centre lies beside it: what neither a shadow
+// nor darkness reaches may be left as it is. (Chrome needs smooth differences, and is drawn anew.)
+#ifndef MIRROR
+centroid
+#endif
 in vec3 point_in;
 in vec3 normal_in;
 in vec2 uv;

@@ -2,6 +2,9 @@ in vec3 in_position;
 in vec3 in_normal;
 in vec2 in_uv;
 in uint in_piece;
+#ifndef MIRROR
+centroid
+#endif
 out vec3 point_in;
 out vec3 normal_in;
 out vec2 uv;
