@@ -516,6 +516,30 @@ def merge(
 
 
 @app.command()
+def describe(
+    source: Annotated[str, typer.Argument(metavar="SET", help="Set of clips, complete or not.")],
+    url: Annotated[str, typer.Option(help="Where it can be had, https://...")] = "",
+    creator: Annotated[str, typer.Option(help="Who publishes it.")] = "",
+    date: Annotated[str, typer.Option(help="Of publication, YYYY-MM-DD.")] = "",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Also replace what was changed by hand.")
+    ] = False,
+) -> None:
+    """Write a set's card (README.md, croissant.json) and its page to look at (index.html)."""
+    from wmeval.datasets.card import describe_set
+    from wmeval.datasets.croissant import Publication
+
+    done = describe_set(
+        source,
+        publication=Publication(url=url, creator=creator, date=date),
+        overwrite=overwrite,
+    )
+    _print(f"{done.url}: {done.clips} clips described")
+    for name in done.kept:
+        _print(f"{name}: changed by hand, left as it is; --overwrite replaces it")
+
+
+@app.command()
 def export(
     name: Annotated[
         str,

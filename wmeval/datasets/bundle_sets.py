@@ -2,7 +2,9 @@
 
 set.json               what the set is (format, job)
 bundles/SAMPLE_ID/     one bundle (`wmeval.datasets.bundle`)
+thumbs/000000.jpg      first frame of the video, small
 rows/000000.json       facts and checksums of one finished bundle; written after it
+README.md, ...         what the set is, and a page to look at it (`wmeval.datasets.card`)
 manifest.json          all rows; written last, when the set is complete
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from wmeval.datasets import sets
+from wmeval.datasets import browse, sets
 from wmeval.datasets.bundle import write_bundle
 from wmeval.datasets.clip import ClipRecord
 from wmeval.datasets.clips import row_facts
@@ -44,13 +46,19 @@ def write_bundle_of(url: str | Path, number: int, rollout: Rollout) -> dict[str,
     # One that a dead run left without its row is made anew.
     write_bundle(clip, folder, overwrite=True)
     files = sorted(p for p in folder.rglob("*") if p.is_file())
+    film = f"{name}/video.mp4"
+    thumb, content = browse.put_thumbnail(place, number, film, clip.size, len(clip))
     row = {
         "format": BUNDLES.format,
         "clip": number,
         "path": name,
+        "video": film,
         "objects": {
-            f"{name}/{p.relative_to(folder).as_posix()}": sets.object_entry(p.read_bytes())
-            for p in files
+            thumb: sets.object_entry(content),
+            **{
+                f"{name}/{p.relative_to(folder).as_posix()}": sets.object_entry(p.read_bytes())
+                for p in files
+            },
         },
         **row_facts(clip),
     }

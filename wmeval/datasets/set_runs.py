@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from wmeval.datasets import sets
+from wmeval.datasets import card, sets
+from wmeval.datasets.browse import THUMBS
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.sets import SetKind
 from wmeval.errors import UserError, one_line
@@ -85,6 +86,7 @@ def begin(place: Location, job: dict[str, Any], *, kind: SetKind, overwrite: boo
     if place.get(sets.SET, limit=None) != content:
         if known is not None and known != job:
             place.remove(sets.MANIFEST)  # The set grows: it is not complete any more.
+            card.forget_card(place)
         place.put(sets.SET, content)
 
 
@@ -109,6 +111,7 @@ def _forget(place: Location, kind: SetKind) -> None:
     shared = {p.split("/")[0] for p in place.objects() if "/" in p} - {sets.ROWS, kind.samples}
     for name in (sets.ROWS, kind.samples, *sorted(shared)):
         shutil.rmtree(place.path / name, ignore_errors=True)
+    card.forget_card(place)
     place.remove(sets.SET)
 
 
@@ -139,7 +142,7 @@ def forget_failure(place: Location, number: int) -> None:
 
 
 def complete(place: Location, kind: SetKind) -> None:
-    """Check that no sample is missing and write the manifest.
+    """Check that no sample is missing, write a set of clips' card, and last the manifest.
 
     Raises:
         UserError: samples are missing or their rows damaged.
@@ -164,6 +167,9 @@ def complete(place: Location, kind: SetKind) -> None:
         place.remove(f"{sets.FAILED}/{name}")
     if place.path is not None and (place.path / sets.FAILED).is_dir():
         (place.path / sets.FAILED).rmdir()
+    if kind in card.KINDS:
+        whole = [rows[i] for i in range(count)]
+        card.write_card(place, card.Card(kind, head["job"], whole, content))
     if place.get(sets.MANIFEST, limit=None) != content:
         place.put(sets.MANIFEST, content)
 
@@ -171,7 +177,7 @@ def complete(place: Location, kind: SetKind) -> None:
 def sweep(place: Location, kind: SetKind) -> None:
     """Remove what dead writers left in a local set."""
     if place.path is not None:
-        for name in ("", sets.ROWS, sets.FAILED, kind.samples):
+        for name in ("", sets.ROWS, sets.FAILED, kind.samples, THUMBS):
             remove_stale(place.path / name)
 
 

@@ -5,6 +5,7 @@ SAMPLES/000000.h5    samples (or 000000.zarr/), 000000.mp4 beside them
 rows/000000.json     one row per finished sample: seed, length, checksums; written after it
 failed/000000.json   why a sample is not there; only while a set is not complete
 manifest.json        all rows; written last, when the set is complete
+README.md, ...       of clips: what the set is (`wmeval.datasets.card`)
 
 SAMPLES is ``episodes`` in a set of rollouts (`ROLLOUTS`) and ``clips`` in a set of clips (`CLIPS`),
 which keeps meshes that clips share once, in ``meshes/``.
@@ -30,6 +31,8 @@ from wmeval.jobs.executors import LocalExecutor
 from wmeval.jobs.ledger import canonical, checksum
 
 SET, MANIFEST, ROWS, FAILED = "set.json", "manifest.json", "rows", "failed"
+CARD = r"README\.md|index\.html|croissant\.json|thumbs/\d+\.jpg"
+"""What `wmeval.datasets.card` writes beside a set of clips."""
 _LIMIT = 1 << 30
 
 
@@ -80,15 +83,15 @@ CLIPS = SetKind(
     "clips",
     "clips",
     "run its `wmeval generate` again",
-    shared=r"meshes/[0-9a-f]{64}\.npz",
+    shared=rf"meshes/[0-9a-f]{{64}}\.npz|{CARD}",
 )
 BUNDLES = SetKind(
     "wmeval-bundles/1",
     "bundles",
     "bundles",
     "run its `wmeval generate` again",
-    shared=r"bundles/[A-Za-z0-9][A-Za-z0-9._-]*/((frames|masks|depth)/\d+\.(png|exr)|[A-Za-z0-9]+"
-    r"(\.(mp4|npz|json|txt|h5))?)",
+    shared=r"bundles/[A-Za-z0-9][A-Za-z0-9._-]*/((frames|masks|depth)/\w+\.(png|exr)|[A-Za-z0-9]+"
+    rf"(\.(mp4|npz|json|txt|h5))?)|{CARD}",
 )
 KINDS = (ROLLOUTS, CLIPS, BUNDLES)
 
