@@ -522,7 +522,8 @@ def describe(
     creator: Annotated[str, typer.Option(help="Who publishes it.")] = "",
     date: Annotated[str, typer.Option(help="Of publication, YYYY-MM-DD.")] = "",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also replace what was changed by hand.")
+        bool,
+        typer.Option("--overwrite", help="Also replace what was changed by hand or said before."),
     ] = False,
 ) -> None:
     """Write a set's card (README.md, croissant.json) and its page to look at (index.html)."""

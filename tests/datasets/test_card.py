@@ -487,5 +487,34 @@ def test_the_command_describes(tmp_path, clips, capsys):
     )
     (tmp_path / "set" / card.README).write_text("mine")
     with pytest.raises(SystemExit):
-        main(["describe", place.url])
+        main(["describe", place.url, "--creator", "Us"])
     assert "README.md: changed by hand" in capsys.readouterr().out
+    # What was said of the publication stays when the set is completed.
+    write_clip(place.url, 1, clips[1])
+    set_runs.complete(place, CLIPS)
+    told = json.loads((tmp_path / "set" / card.CROISSANT).read_text())
+    assert (told["url"], told["creator"]["name"]) == ("https://example.org/clips", "Us")
+    with pytest.raises(SystemExit):
+        main(["describe", place.url, "--overwrite"])
+    assert "url" not in json.loads((tmp_path / "set" / card.CROISSANT).read_text())
+
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.accept
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_a_browser_shows_what_the_address_asks_for(tmp_path, clips):
+    place = make_set(tmp_path / "set", [*clips, clip_of(3, HOSTILE)])
+    set_runs.complete(place, CLIPS)
+    argv = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000",
+            f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]  # fmt: skip
+    address = f"file://{tmp_path}/set/index.html#object=pear&clip=00003"
+    done = subprocess.run([*argv, address], capture_output=True, text=True, timeout=120, check=True)
+    shown = re.sub(r"<script.*?</script>", "", done.stdout, flags=re.S)
+    assert ">3 of 4 clips</output>" in shown
+    assert shown.count('class="clip"') == 3
+    assert shown.count("./thumbs/00000") >= 3
+    assert "<video" in shown.split("<dialog")[1]
+    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
+    assert not re.search(r"<img[^>]*onerror", shown)

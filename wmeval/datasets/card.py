@@ -25,7 +25,7 @@ import yaml
 
 from wmeval.datasets import browse, sets
 from wmeval.datasets.browse import INDEX
-from wmeval.datasets.croissant import CROISSANT, Publication, croissant
+from wmeval.datasets.croissant import CROISSANT, Publication, croissant, published
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.sets import BUNDLES, CLIPS, MANIFEST, SetKind
 from wmeval.errors import UserError
@@ -414,8 +414,10 @@ def write_card(
     Args:
         place: the set.
         card: what it is.
-        publication: what the set cannot know of itself.
-        overwrite: also replace what somebody has changed by hand.
+        publication: what the set cannot know of itself; where it says nothing, what the Croissant
+            document that is there says.
+        overwrite: also replace what somebody has changed by hand, and forget what was said of the
+            publication.
 
     Returns:
         Keys of the documents that were left as somebody has changed them.
@@ -432,8 +434,15 @@ def write_card(
             kept.append(key)
         elif there != content:
             place.put(key, content)
-    content = metadata(card, publication).encode()
-    if place.get(CROISSANT, limit=None) != content:
+    there = place.get(CROISSANT, limit=None)
+    told = publication or Publication()
+    if not overwrite:
+        said = published(there)
+        told = Publication(
+            told.url or said.url, told.creator or said.creator, told.date or said.date
+        )
+    content = metadata(card, told).encode()
+    if there != content:
         place.put(CROISSANT, content)
     return tuple(kept)
 
@@ -484,7 +493,8 @@ def describe_set(
     Args:
         url: the set.
         publication: what the set cannot know of itself.
-        overwrite: also replace a README.md or index.html that somebody has changed by hand.
+        overwrite: also replace a README.md or index.html that somebody has changed by hand, and
+            forget an earlier ``publication``.
 
     Raises:
         UserError: no set of clips here, a damaged one, disk full, or not writable.

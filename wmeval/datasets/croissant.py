@@ -49,6 +49,17 @@ class Publication:
                 raise UserError(f"date {self.date!r}: write YYYY-MM-DD") from error
 
 
+def published(document: bytes | None) -> Publication:
+    """What a Croissant document says of its publication; nothing where it cannot be read."""
+    try:
+        found = json.loads(document or b"{}")
+        creator = found.get("creator", {}).get("name", "")
+        told = [found.get("url", ""), creator, found.get("datePublished", "")]
+        return Publication(*map(str, told))
+    except (ValueError, AttributeError, RecursionError):
+        return Publication()
+
+
 @dataclass(frozen=True)
 class Column:
     """A field of a clip's record.
