@@ -7,7 +7,12 @@ import pytest
 from wmeval.jobs import installed
 from wmeval.sim.blender_worker import INSTALL, PYTHON_VARIABLE, bpy_version
 
-needs_bpy = pytest.mark.skipif(bpy_version() is None, reason=f"bpy is not installed: {INSTALL}")
+without_bpy = pytest.mark.skipif(bpy_version() is None, reason=f"bpy is not installed: {INSTALL}")
+
+
+def needs_bpy(test):
+    """Marks a test that needs `bpy`, which `make accept` installs: not for `make test`."""
+    return pytest.mark.accept(without_bpy(test))
 
 
 def take_bpy_away(monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from blender_here import needs_bpy
+from blender_here import needs_bpy, without_bpy
 from plain_setting import CARDS, row, spec_of
 
 from wmeval.envs.rigidbench.sample import ACTIVE, draw_sample
@@ -20,7 +20,7 @@ from wmeval.sim.protocol import Probe
 from wmeval.sim.world import LocalWorld
 
 TASKS = tuple(CARDS.splits.tasks)
-BLENDER = pytest.param("blender", marks=[needs_bpy, pytest.mark.accept])
+BLENDER = pytest.param("blender", marks=[without_bpy, pytest.mark.accept])
 
 
 def paths(task: str, seed: int, physics: str, until: int = 960) -> np.ndarray:
@@ -56,7 +56,6 @@ def test_modes_part_by_centimetres_after_contacts(task: str, other: str) -> None
 
 
 @needs_bpy
-@pytest.mark.accept
 def test_bullet_with_its_defaults_bounces_balls_as_blender_does() -> None:
     for seed in (1, 2):
         gap = apart(paths("bounce", seed, "bullet-faithful"), paths("bounce", seed, "blender"))

@@ -8,8 +8,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from agreement import assert_same_labels
 from blender_here import needs_bpy, take_bpy_away
-from raster_scene import MESHES, angle_deg, make_scene, moved, near_edge
+from raster_scene import MESHES, make_scene, moved
 
 from wmeval import conventions
 from wmeval.errors import UserError
@@ -40,18 +41,8 @@ def cycles():
 
 
 def agree(here, there):
-    """Labels of two renderers: what the issue of their agreement asks for."""
-    for name in ("ids", "glass_ids"):
-        apart = here[name] != there[name]
-        assert not (apart & ~near_edge(here[name])).any(), name
-    # Away from edges of instances and from creases, where one pixel's centre decides.
-    smooth = ~(near_edge(here["ids"]) | near_edge(there["ids"])) & np.isfinite(here["depth"])
-    assert smooth.mean() > 0.5
-    gap = np.abs(there["depth"][smooth] / here["depth"][smooth] - 1)
-    assert np.quantile(gap, 0.999) < 1e-3
-    angle = angle_deg(here["normals"], there["normals"])[smooth]
-    assert np.quantile(angle, 0.995) < 1.0
-    np.testing.assert_array_equal(np.isinf(there["depth"]), there["normals"].any(-1) == 0)
+    """Labels and, in the open, light of two renderers."""
+    assert_same_labels(here, there)
     bright = [x["rgb"].astype(float) for x in (here, there)]
     assert np.abs(bright[0] - bright[1]).mean() < 8
     assert np.abs(bright[0].mean((0, 1)) - bright[1].mean((0, 1))).max() < 6
