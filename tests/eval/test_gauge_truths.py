@@ -1,0 +1,329 @@
+"""Closed forms of GAUGE's families: their predicted numbers, and checks by independent means."""
+
+import math
+
+import numpy as np
+import pytest
+
+from wmeval.assets.gauge_cards import ORDER, families, family
+from wmeval.assets.gauge_profiles import Measured, motion
+from wmeval.errors import UserError
+from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, closed_forms, flexible, predict, rigid, soft
+
+RIGID = {  # what the closed forms predict for the cards, digits as they were worked out by hand
+    ("slope_contact", "1", "wood"): {"acceleration": 5.810, "tip_distance": 0.0760,
+                                     "tip_time": 0.162},
+    ("slope_contact", "1", "plastic"): {"acceleration": 6.976, "tip_distance": 0.0790,
+                                        "tip_time": 0.151},
+    ("slope_slider", "1", "wood"): {"displacement": 0, "demand": 0.1763 / 0.273673},
+    ("slope_slider", "2", "wood"): {"acceleration": 2.580, "off_time": 0.607},
+    ("slope_slider", "2", "plastic"): {"acceleration": 2.569, "off_time": 0.608},
+    ("slope_slider", "2", "metal"): {"acceleration": 2.673, "off_time": 0.596},
+    ("slope_slider", "3", "wood"): {"slip_time": 0.799, "slip_angle": 15.8,
+                                    "friction_angle": 15.31, "off_time": 1.57, "off_speed": 1.85},
+    ("slope_slider", "3", "plastic"): {"slip_time": 0.802, "slip_angle": 15.9,
+                                       "friction_angle": 15.38, "off_time": 1.57},
+    ("slope_slider", "3", "metal"): {"slip_time": 0.781, "slip_angle": 15.2,
+                                     "friction_angle": 14.72, "off_time": 1.55},
+    ("turntable", "1", "wood"): {"slip_rate": 7.03, "start_radius": 0.0751, "end_radius": 0.0751,
+                                 "slip_time": math.inf, "rim_time": math.inf},
+    ("turntable", "2", "wood"): {"rim_time": 0.592},
+    ("turntable", "2", "plastic"): {"rim_time": 0.577},
+    ("turntable", "2", "metal"): {"rim_time": 0.575},
+    ("turntable", "3", "wood"): {"slip_rate": 7.03, "slip_time": 1.440, "stick_time": 2.12,
+                                 "end_radius": 0.101},
+    ("turntable", "3", "plastic"): {"slip_rate": 6.56, "slip_time": 1.440, "stick_time": 2.06,
+                                    "end_radius": 0.091},
+    ("turntable", "3", "metal"): {"slip_rate": 6.59, "slip_time": 1.440, "stick_time": 2.07,
+                                  "end_radius": 0.091},
+    ("bouncing_ball", "1", "rubber"): {"height": 0.40773, "impact": 0.28831, "speed": 2.828,
+                                       "apex": 0.4546, "apex_height": 0.1356, "second": 0.6209,
+                                       "rest": 1.074},
+    ("newtons_cradle", "1", "metal"): {"speed": 1.615, "small_period": 0.7314, "period": 0.8633,
+                                       "impact": 0.2158, "lsd": 0.432, "mte_first": 1,
+                                       "mte_of_restitution": 0.131},
+    ("wall_breaking", "1", "wood"): {"contact": 0.296, "speed": 0.848, "height": 0.1045},
+    ("pendulum", "1", "metal"): {"small_period": 1.0615, "period": 1.2529, "solid_ball": 0.0023,
+                                 "energy_loss": 0},
+    ("rope_winding", "1", "rubber"): {"capstan_1pi": 4.34, "capstan_2pi": 18.8,
+                                      "capstan_3pi": 81.7, "strand_strain": 0.289, "rise": 0.0326},
+    ("tablecloth_pulling", "1", "wood"): {"acceleration": 4.73, "passed": 0.163, "moved": 0.0628},
+    ("tablecloth_pulling", "1", "plastic"): {"acceleration": 4.02, "passed": 0.153,
+                                             "moved": 0.0471},
+    ("tablecloth_pulling", "1", "metal"): {"acceleration": 3.78, "passed": 0.150, "moved": 0.0428},
+}  # fmt: skip
+
+SOFT = {
+    ("foam_stretching", "1", "soft"): {"strain": 0.05, "facet_change": 0.0383,
+                                       "facet_area_change": 7.98e-6, "force": 10.8},
+    ("foam_stretching", "1", "hard"): {"facet_change": 0.0327, "facet_area_change": 6.82e-6,
+                                       "force": 12.4},
+    ("foam_compressing", "1", "soft"): {"facet_change": -0.0387, "buckling_euler": 0.206,
+                                        "buckling_engesser": 0.129},
+    ("foam_compressing", "1", "hard"): {"facet_change": -0.0333, "buckling_engesser": 0.125},
+    ("foam_shearing", "1", "soft"): {"phi": 0.182, "force": 2.51, "pure_shear_force": 19.3,
+                                     "face_strain": 0.062, "axial_strain": 0.029},
+    ("foam_shearing", "1", "hard"): {"phi": 0.197, "force": 2.85, "pure_shear_force": 20.4},
+    ("foam_twisting", "1", "soft"): {"torque": 0.242, "facet_area_change_x": 0.2185e-6,
+                                     "facet_area_change_y": 0.74e-6},
+    ("foam_twisting", "1", "hard"): {"torque": 0.256},
+    ("foam_bending", "1", "soft"): {"stiffness": 626, "gap": 0.0106},
+    ("foam_bending", "1", "hard"): {"stiffness": 695, "gap": 0.0106},
+    ("stick_stack", "1", "soft"): {"press": 1.46, "buckling": 4.09, "slip": 0.0085,
+                                   "poisson": 0.45},
+    ("stick_stack", "1", "hard"): {"slip": 0.0085, "poisson": 0.49},
+    ("cantilever_beam", "1", "soft"): {"drop": 0.0571, "reach": 0.191, "angle_2": 16.1,
+                                       "angle_4": 20.1, "outer_strain": 0.177, "frequency": 2.37},
+    ("cantilever_beam", "1", "hard"): {"drop": 0.0508, "reach": 0.193, "angle_2": 14.3,
+                                       "angle_4": 17.8, "frequency": 2.54},
+}  # fmt: skip
+
+TEXTILES = {  # w, l_b [mm], droop [mm] and tip angle [deg] of the 50 mm strip
+    "oxford": (17.35, 14.02, 45.1, 87), "leather": (19.62, 9.65, 47.4, 90),
+    "nylon": (1.308, 16.84, 43.0, 81), "rayon": (1.315, 10.18, 47.2, 90),
+    "satin": (0.699, 12.83, 45.8, 88), "uniform": (5.678, 7.31, 48.3, 90),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", [*RIGID, *SOFT], ids="-".join)
+def test_predicted_numbers(cell):
+    name, subtask, material = cell
+    expected = {**RIGID, **SOFT}[cell]
+    found = {}
+    for prediction in predict(family(name), subtask, material):
+        found |= {key: number.value for key, number in prediction.numbers.items()}
+    for key, value in expected.items():
+        assert found[key] == pytest.approx(value, rel=0.006), key
+
+
+@pytest.mark.parametrize("material", TEXTILES)
+def test_predicted_numbers_of_textiles(material):
+    strip, sag = predict(family("textile_bending"), "1", material)
+    weight, length, droop, angle = TEXTILES[material]
+    assert strip.numbers["weight"].value == pytest.approx(weight, rel=1e-3)
+    assert strip.numbers["bending_length"].value * 1e3 == pytest.approx(length, abs=0.006)
+    assert strip.numbers["droop"].value * 1e3 == pytest.approx(droop, abs=0.06)
+    assert strip.numbers["tip_angle"].value == pytest.approx(angle, abs=0.5)
+    assert sag.numbers["chain_sag"].value * 1e3 == pytest.approx(159.3, abs=0.05)
+    assert 158.8 <= round(sag.numbers["sag"].value * 1e3, 1) <= 159.3
+    hang, _ = predict(family("textile_flinging"), "1", material)
+    modes = [hang.numbers[f"mode_{n}"].value for n in (1, 2, 3)]
+    assert modes == pytest.approx([0.848, 1.946, 3.050], abs=6e-4)
+    assert 2.6e-4 < hang.numbers["strain"].value < 2.4e-3
+
+
+def test_the_tablecloths_strip():
+    p = family("tablecloth_pulling").properties["any"]["textile"]
+    weight = p.areal_density * 9.81
+    assert weight == pytest.approx(5.291, abs=1e-3)
+    assert flexible.bending_length(p.bend_stiffness, weight) == pytest.approx(3.78e-3, abs=5e-6)
+    made = flexible.overhang(0.05, p.bend_stiffness, weight)
+    assert made.droop == pytest.approx(49.4e-3, abs=5e-5)
+
+
+def test_every_family_has_a_truth_or_says_what_takes_its_place():
+    for name in ORDER:
+        assert closed_forms(family(name)) or name in NO_CLOSED_FORM, name
+    assert all(row.validity and row.derivation for row in TRUTHS.values())
+    covered = {f for row in TRUTHS.values() for f in row.families}
+    assert covered <= set(ORDER)
+
+
+def test_trajectories_begin_at_the_cards_poses():
+    for card in families().values():
+        for subtask, what in card.subtasks.items():
+            for material in list(what.frames)[:1]:
+                for made in predict(card, subtask, material):
+                    if made.trajectory is None:
+                        continue
+                    start = made.trajectory(np.array([0.0]))[0]
+                    body = card.bodies[made.body]
+                    if card.quantity == "area":
+                        assert start == pytest.approx(208.33e-6, rel=1e-4)
+                    elif body.translation == "pivot":
+                        away = start - card.poses(subtask, material)[made.body].position
+                        assert np.linalg.norm(away) == pytest.approx(body.rod)
+                    else:
+                        assert start == pytest.approx(
+                            card.poses(subtask, material)[made.body].position, abs=2e-4
+                        )
+                    assert 1 <= made.frames() <= card.frames(subtask, material) + 2
+
+
+@pytest.mark.parametrize(
+    ("name", "frames"), [("slope_contact", 5), ("nonsmooth_contact", 4), ("bouncing_ball", 18)]
+)
+def test_trajectories_hold_for_the_stated_frames(name, frames):
+    card = family(name)
+    (made,) = predict(card, "1", card.materials[0])
+    assert made.frames() == frames
+
+
+def test_a_measured_motion_changes_what_is_predicted():
+    card = family("slope_slider")
+    times = np.linspace(0, 4, 401)
+    slower = Measured(times, np.column_stack([np.zeros((401, 3)), times * 0.15]))
+    (made,) = predict(card, "3", "wood", motions={"board": slower})
+    angle = made.numbers["slip_angle"].value
+    # A slow tilt at a constant rate slips at the angle of friction, within w^2 r / g.
+    assert angle == pytest.approx(made.numbers["friction_angle"].value, abs=0.1)
+    with pytest.raises(UserError, match="nothing drives 'cube'"):
+        predict(card, "3", "wood", motions={"cube": slower})
+
+
+# --- by independent means -------------------------------------------------------------------------
+
+
+def test_the_board_slide_obeys_newtons_law_in_the_fixed_frame():
+    """Second differences of the world track against the forces on the cube."""
+    card = family("slope_slider")
+    (made,) = predict(card, "3", "wood")
+    mu = card.properties["wood"]["cube"].friction
+    step = 1e-3
+    t = np.arange(0.9, 1.5, step)
+    x = made.trajectory(t)
+    a = (x[2:] - 2 * x[1:-1] + x[:-2]) / step**2
+    (drive,) = card.drives("3", "wood")
+    angle = motion(drive, t[1:-1]).angle
+    normal = np.stack([np.sin(angle), 0 * angle, np.cos(angle)], axis=1)
+    along = np.stack([np.cos(angle), 0 * angle, -np.sin(angle)], axis=1)
+    force = a + np.array([0, 0, 9.81])
+    pressed = (force * normal).sum(axis=1)
+    assert (pressed > 0).all()
+    assert (force * along).sum(axis=1) == pytest.approx(-mu * pressed, abs=0.02)
+
+
+def test_the_turntable_slide_obeys_friction():
+    card = family("turntable")
+    (made,) = predict(card, "3", "metal")
+    mu = card.properties["metal"]["cube"].friction
+    step = 2e-3
+    t = np.arange(step, 3.1, step)
+    x = made.trajectory(t)[:, :2]
+    a = np.linalg.norm((x[2:] - 2 * x[1:-1] + x[:-2]) / step**2, axis=1)
+    slides = (t[1:-1] > 1.5) & (t[1:-1] < 2.05)
+    assert np.median(a[slides]) == pytest.approx(mu * 9.81, rel=2e-3)
+    assert a.max() < mu * 9.81 * 1.01
+
+
+def test_a_turntable_that_starts_at_once_throws_along_the_tangent():
+    """Without friction the point stays where it is."""
+    made = rigid.turntable(
+        lambda t: (5 * t, 5.0, 0.0), 1e-9, position=(0.1, 0.0), rim=1.0, duration=1.0
+    )
+    # It was let go with the plate's speed: straight on along +y.
+    assert made.positions[-1] == pytest.approx([0.1, 0.5], abs=1e-5)
+
+
+def test_the_pendulum_conserves_energy_and_small_swings_are_harmonic():
+    small = rigid.small_period(0.28)
+    t = np.linspace(0, 3, 6001)
+    angle = rigid.swing_angle(t, small, math.pi / 2)
+    rate = np.gradient(angle, t)
+    energy = (0.28 * rate) ** 2 / 2 - 9.81 * 0.28 * np.cos(angle)
+    assert energy[5:-5] == pytest.approx(0, abs=2e-5)
+    assert rigid.swing_period(small, 1e-3) == pytest.approx(small, rel=1e-6)
+    assert rigid.swing_angle(t, small, -0.01) == pytest.approx(
+        -0.01 * np.cos(2 * math.pi * t / small), abs=3e-6
+    )
+    period = rigid.swing_period(small, math.pi / 2)
+    assert rigid.swing_angle([period], small, math.pi / 2)[0] == pytest.approx(math.pi / 2)
+    assert rigid.swing_time(math.pi / 2, 0, small) == pytest.approx(period / 4)
+
+
+def test_an_armature_explains_the_published_period():
+    """0.1 kg m^2 in the joint: 2.46 times the published 1.14 s."""
+    slow = rigid.small_period(0.28, mass=0.3175, armature=0.1)
+    assert rigid.swing_period(slow, math.pi / 2) / 1.14 == pytest.approx(2.46, abs=0.005)
+
+
+def test_the_cradle_needs_another_restitution_than_the_stated():
+    assert rigid.chain_transfer(0.95, 5) == pytest.approx(0.904, abs=5e-4)
+    assert rigid.chain_restitution(0.93, 5) == pytest.approx(0.964, abs=5e-4)
+    small = rigid.small_period(0.13294)
+    lower = rigid.swing_period(small, math.acos(1 - 0.93**2)) / 2
+    assert lower == pytest.approx(0.419, abs=5e-4)
+
+
+def test_bounces_end_where_the_series_does():
+    e, h = 0.6, 1.0
+    made = rigid.bounce(h, e)
+    t = np.array([made.impact / 2, made.apex, made.second - 1e-6, made.rest + 1])
+    z = rigid.bounce_height(t, h, e)
+    assert z == pytest.approx([0.75, e**2 * h, 0, 0], abs=1e-5)
+    assert rigid.bounce(h, 1.0).rest == math.inf
+
+
+def test_first_contact_of_known_shapes():
+    cube = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (2.0, 3.0)])
+    slab = np.array([(x, y, z) for x in (-1, 0.5) for y in (-1, 0.5) for z in (0.0, 0.5)])
+    aside = slab + np.array([5, 0, 0])
+    assert rigid.first_contact(cube, [slab], 0.0) == pytest.approx(math.sqrt(2 * 1.5 / 9.81))
+    assert rigid.first_contact(cube, [aside], 0.0) == pytest.approx(math.sqrt(2 * 2 / 9.81))
+    # An apex over the middle of a hole meets its rim on the way.
+    apex = np.array([(0, 0, 1.0), (1, 1, 2), (1, -1, 2), (-1, 1, 2), (-1, -1, 2)])
+    ring = [
+        np.array([(x, y, z) for x, y in corners for z in (-0.1, 0.0)])
+        for corners in (
+            [(-2, -2), (2, -2), (2, -0.5), (-2, -0.5)], [(-2, 0.5), (2, 0.5), (2, 2), (-2, 2)],
+        )
+    ]  # fmt: skip
+    assert rigid.first_contact(apex, ring, -9.0) == pytest.approx(math.sqrt(2 * 1.5 / 9.81))
+
+
+def test_a_light_strip_droops_as_the_linear_beam_does():
+    made = flexible.overhang(0.1, 1.0, 1.0)
+    assert made.droop == pytest.approx(1e-4 / 8, rel=1e-4)
+    assert made.tip_angle == pytest.approx(1e-3 / 6, rel=1e-4)
+
+
+def test_the_heavy_strip_balances_moments_about_its_root():
+    """B th'(0) is the moment of its weight."""
+    bend, weight, length = 5e-6, 1.5, 0.06
+    made = flexible.overhang(length, bend, weight)
+    root = bend * (made.angle[1] - made.angle[0]) / (made.along[1] - made.along[0])
+    moment = weight * np.sum((made.x[1:] + made.x[:-1]) / 2 * np.diff(made.along))
+    assert root == pytest.approx(moment, rel=1e-3)
+    assert np.hypot(np.diff(made.x), np.diff(made.down)).sum() == pytest.approx(length, rel=1e-5)
+
+
+def test_peirces_angle():
+    assert flexible.peirce_overhang() == pytest.approx(2.000, abs=6e-4)
+
+
+def test_sags():
+    spans = [flexible.catenary_sag(c, 0.4) * 1e3 for c in (0.30, 0.25, 0.20)]
+    assert spans == pytest.approx([117.7, 141.1, 159.3], abs=0.06)
+    # Bending vanishes: the chain; a taut chain: the parabola.
+    assert flexible.clamped_sag(0.2, 0.4, 2e-8, 5.0) == pytest.approx(spans[2] * 1e-3, rel=2e-4)
+    assert flexible.catenary_sag(1.0, 1.001) == pytest.approx(math.sqrt(3 / 8 * 0.001), rel=1e-3)
+    with pytest.raises(ValueError, match="span"):
+        flexible.catenary_sag(0.5, 0.4)
+
+
+def test_the_cloth_must_outrun_the_cube():
+    with pytest.raises(ValueError, match="no slip"):
+        flexible.tablecloth(0.5, 0.1, acceleration=4.0, speed=1.0)
+
+
+def test_beams_have_their_limits():
+    # Long and thin: no shear, and the force of the clamped-clamped beam.
+    made = soft.clamped_shear(1e9, 0.3, 0.001, 1.0, 0.01)
+    assert made.phi < 1e-4
+    assert made.force == pytest.approx(12 * 1e9 * 1e-12 / 12 * 0.01, rel=1e-4)
+    thin = soft.clamped_press(1e9, 0.3, 0.001, 1.0)
+    assert thin == pytest.approx(192 * 1e9 * 1e-12 / 12, rel=1e-4)
+    # Stiff cubes: the linear beam's drop under the same weights.
+    stiff = soft.block_cantilever(1e9, 0.3, 0.05, 1, 1e-9, 0.1)
+    load, bend, length = 0.1 * 9.81, 1e9 * 0.05**4 / 12, 0.05
+    shear = soft.shear_coefficient(0.3) * soft.shear_modulus(1e9, 0.3) * 0.05**2
+    tip = load * length**3 / (3 * bend) + load * 0.025 * length**2 / (2 * bend)
+    slope = load * length**2 / (2 * bend) + load * 0.025 * length / bend
+    assert stiff.drop == pytest.approx(tip + load * length / shear + 0.05 * slope, rel=1e-4)
+    assert stiff.angles[0] == pytest.approx(slope, rel=1e-4)
+
+
+def test_a_twist_keeps_lengths_across_and_turns_the_top():
+    points = np.array([[0.02, 0.0, 0.0], [0.02, 0.0, 0.2], [0.0, 0.0, 0.1]])
+    turned = soft.twisted(points, np.zeros(2), 0.0, 0.2, math.pi / 2)
+    assert turned == pytest.approx(np.array([[0.02, 0, 0], [0, 0.02, 0.2], [0, 0, 0.1]]), abs=1e-12)

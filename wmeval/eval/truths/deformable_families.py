@@ -1,0 +1,287 @@
+"""Closed forms of rope, textile and soft families, from their cards."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.gauge_cards import GRAVITY, Cylinder, Sheet
+from wmeval.assets.gauge_mapping import poisson
+from wmeval.assets.gauge_markers import markers
+from wmeval.eval.metrics.surfaces import face_areas
+from wmeval.eval.truths import flexible, soft
+from wmeval.eval.truths.prediction import Number, Prediction, SetUp
+
+F8 = NDArray[np.float64]
+
+STRIP = 0.05
+"""Overhang of the conformance strip [m] (ours)."""
+
+
+def _made(truth: str, s: SetUp, numbers: dict[str, Number]) -> Prediction:
+    return Prediction(truth, s.card.id, s.subtask, s.material, numbers)
+
+
+def _weight(s: SetUp) -> float:
+    return s.number("textile", "areal_density") * GRAVITY
+
+
+def _sheet(s: SetUp) -> Sheet:
+    shape = s.body("textile").shape
+    assert isinstance(shape, Sheet)
+    return shape
+
+
+# --- rope and textiles ----------------------------------------------------------------------------
+
+
+def rope_wraps(s: SetUp) -> Prediction:
+    """Bounds of the winding: capstan ratios, strand strain, greatest rise."""
+    friction = s.number("rope", "friction")
+    pull = s.number("ball_1", "mass") * GRAVITY
+    speed = float(np.linalg.norm(s.drive("ball_1").parameters["velocity"]))
+    return _made(
+        "rope_wraps", s,
+        {
+            **{
+                f"capstan_{k}pi": Number(
+                    flexible.capstan(friction, k * math.pi), "1", f"greatest T1 / T2 over {k} pi"
+                )
+                for k in (1, 2, 3)
+            },
+            "strand_strain": Number(
+                pull / s.number("rope", "axial_stiffness"), "1", "of a strand under one ball"
+            ),
+            "rise": Number(speed**2 / (2 * GRAVITY), "m", "greatest rise of a ball"),
+        },
+    )  # fmt: skip
+
+
+def strip_overhangs(s: SetUp) -> Prediction:
+    """`flexible.overhang` of a 50 mm strip of the textile: the conformance strip."""
+    bend, weight = s.number("textile", "bend_stiffness"), _weight(s)
+    made = flexible.overhang(STRIP, bend, weight)
+    return _made(
+        "strip_overhangs", s,
+        {
+            "weight": Number(weight, "N/m^2", "w"),
+            "bending_length": Number(flexible.bending_length(bend, weight), "m", "(B / w)^(1/3)"),
+            "droop": Number(made.droop, "m", "of its end"),
+            "tip_angle": Number(math.degrees(made.tip_angle), "deg", "of its end"),
+        },
+    )  # fmt: skip
+
+
+def sheet_sags(s: SetUp) -> Prediction:
+    """Sag between the rods, by the chain and by the clamped heavy elastica, at the drive's end."""
+    offset = s.motion("rod_moving", np.array([s.duration])).offset[0]
+    sheet = _sheet(s)
+    arc = sheet.size[0]
+    span = arc - float(offset[0])
+    return _made(
+        "sheet_sags", s,
+        {
+            "span": Number(span, "m", "between the clamps at the end"),
+            "chain_sag": Number(flexible.catenary_sag(span, arc), "m", "without bending"),
+            "sag": Number(
+                flexible.clamped_sag(span, arc, s.number("textile", "bend_stiffness"), _weight(s)),
+                "m", "with it",
+            ),
+        },
+    )  # fmt: skip
+
+
+def sheet_hangs(s: SetUp) -> Prediction:
+    """Modes and mean strain of the hanging sheet, once the rod is still."""
+    length = _sheet(s).size[1]
+    modes = flexible.hanging_modes(length)
+    return _made(
+        "sheet_hangs", s,
+        {
+            **{f"mode_{n}": Number(float(f), "Hz", "small swings") for n, f in enumerate(modes, 1)},
+            "strain": Number(
+                flexible.hanging_strain(
+                    length, _weight(s), s.number("textile", "stretch_stiffness")
+                ),
+                "1", "mean, hanging still",
+            ),
+        },
+    )  # fmt: skip
+
+
+def curvature_sums_to_zero(s: SetUp) -> Prediction:
+    """Sum over markers of k_i = 0 for any shape of a disc (Gauss-Bonnet): tests the metric."""
+    return _made(
+        "curvature_sums_to_zero", s, {"sum": Number(0.0, "rad", "over all markers, at any time")}
+    )
+
+
+def cloth_slips_below_cube(s: SetUp) -> Prediction:
+    """`flexible.tablecloth` until the cloth's edge passes below the cube's centre."""
+    drive = s.drive("rod").parameters
+    start = s.position("cube")
+    edge = float(s.position("textile")[0]) + _sheet(s).size[0] / 2 - float(start[0])
+    direction = np.asarray(drive["direction"], np.float64)
+    numbers = {k: v for k, v in drive.items() if isinstance(v, float)}
+    made = flexible.tablecloth(
+        s.number("cube", "friction"), edge,
+        acceleration=numbers["acceleration"], speed=numbers["speed"],
+    )  # fmt: skip
+
+    def at(times: F8) -> F8:
+        t = np.asarray(times, np.float64)
+        out: F8 = start + made.acceleration * t[:, None] ** 2 / 2 * direction
+        return out
+
+    return Prediction(
+        "cloth_slips_below_cube", s.card.id, s.subtask, s.material,
+        {
+            "acceleration": Number(made.acceleration, "m/s^2", "of the cube along the pull"),
+            "passed": Number(made.passed, "s", "the cloth's edge is below its centre"),
+            "moved": Number(made.moved, "m", "way of the cube by then"),
+        },
+        "cube", at, (0.0, min(made.passed, s.duration)),
+    )  # fmt: skip
+
+
+# --- soft bodies ----------------------------------------------------------------------------------
+
+SIDE, LENGTH = 0.05, 0.20
+"""Foam block [m]."""
+
+
+def _elastic(s: SetUp, body: str = "foam") -> tuple[float, float]:
+    return s.number(body, "young"), poisson(s.number(body, "poisson")).value
+
+
+def _areas(s: SetUp, points: F8) -> F8:
+    """Areas (N, F) of our faces for marker positions (N, M, 3)."""
+    return face_areas(points, markers(s.card, s.subtask, s.material).faces)
+
+
+def block_stretches(s: SetUp) -> Prediction:
+    """Uniform stretch with transverse stretch (1 + eps)^(-nu); force; buckling strains."""
+    young, nu = _elastic(s)
+    rest = _areas(s, markers(s.card, s.subtask, s.material).points[None])[0]
+
+    def strain(times: F8) -> F8:
+        out: F8 = s.motion("clamp_top", np.asarray(times, np.float64)).offset[:, 2] / LENGTH
+        return out
+
+    def at(times: F8) -> F8:
+        out: F8 = rest * (1 + strain(times))[:, None] ** (1 - nu)
+        return out
+
+    final = float(strain(np.array([1e3]))[0])
+    euler, engesser = soft.buckling_strain(SIDE, LENGTH, nu)
+    change = soft.facet_stretch(final, nu)
+    numbers = {
+        "strain": Number(final, "1", "at the end"),
+        "facet_change": Number(change, "1", "relative, of every facet"),
+        "facet_area_change": Number(change * float(rest.mean()), "m^2", "of every facet"),
+        "force": Number(abs(soft.stretch_force(young, SIDE, final)), "N", "at the end"),
+    }
+    if final < 0:
+        numbers["buckling_euler"] = Number(euler, "1", "strain at which it buckles, no shear")
+        numbers["buckling_engesser"] = Number(engesser, "1", "the same with shear")
+    return Prediction(
+        "block_stretches", s.card.id, s.subtask, s.material, numbers, "foam", at,
+        (0.0, s.duration),
+    )  # fmt: skip
+
+
+def block_shears(s: SetUp) -> Prediction:
+    """`soft.clamped_shear` and the strains that it leaves on the +x face's outer facets."""
+    young, nu = _elastic(s)
+    offset = s.motion("clamp_top", np.array([1e3])).offset[0]
+    shift = float(np.linalg.norm(offset[:2]))
+    made = soft.clamped_shear(young, nu, SIDE, LENGTH, shift)
+    face = soft.shear_face_strain(made.phi, abs(float(offset[0])), SIDE / 2, LENGTH, 0.0625)
+    return _made(
+        "block_shears", s,
+        {
+            "phi": Number(made.phi, "1", "shear over bending"),
+            "force": Number(made.force, "N", "sideways"),
+            "pure_shear_force": Number(made.pure_shear_force, "N", "G A d / L: too large"),
+            "face_strain": Number(face, "1", "+- at the outer facets of the +x face"),
+            "axial_strain": Number(made.axial, "1", "of the axis"),
+        },
+    )  # fmt: skip
+
+
+def block_twists(s: SetUp) -> Prediction:
+    """`soft.torque`, and facet areas of a uniform twist about the block's axis."""
+    young, nu = _elastic(s)
+    marked = markers(s.card, s.subtask, s.material)
+    centre = s.position("foam")
+    low = float(centre[2]) - LENGTH / 2
+
+    def at(times: F8) -> F8:
+        angles = s.motion("clamp_top", np.asarray(times, np.float64)).angle
+        shapes = [soft.twisted(marked.points, centre[:2], low, LENGTH, float(a)) for a in angles]
+        return _areas(s, np.array(shapes))
+
+    turn = float(s.motion("clamp_top", np.array([1e3])).angle[0])
+    change = at(np.array([1e3]))[0] - at(np.array([0.0]))[0]
+    half = len(change) // 2
+    return Prediction(
+        "block_twists", s.card.id, s.subtask, s.material,
+        {
+            "torque": Number(soft.torque(young, nu, SIDE, LENGTH, abs(turn)), "N m", "at the end"),
+            "facet_area_change_x": Number(float(change[:half].mean()), "m^2", "on the +x face"),
+            "facet_area_change_y": Number(float(change[half:].mean()), "m^2", "on the +y face"),
+        },
+        "foam", at, (0.0, s.duration),
+    )  # fmt: skip
+
+
+def beam_is_pressed(s: SetUp) -> Prediction:
+    """`soft.clamped_press`: the stiffness of the first millimetres."""
+    young, nu = _elastic(s)
+    gap = float(s.position("cube")[2] - s.position("foam")[2]) - SIDE
+    return _made(
+        "beam_is_pressed", s,
+        {
+            "stiffness": Number(soft.clamped_press(young, nu, SIDE, LENGTH), "N/m", "up to 5 mm"),
+            "gap": Number(gap, "m", "way of the cube until it touches"),
+        },
+    )  # fmt: skip
+
+
+def rod_sticks_and_slips(s: SetUp) -> Prediction:
+    """`soft.stick_slip` from the press that the clamp makes first."""
+    rod = s.body("rod").shape
+    assert isinstance(rod, Cylinder)
+    press = abs(float(s.motion("clamp", np.array([0.5])).offset[0, 2]))
+    young, nu = _elastic(s, "rod")
+    made = soft.stick_slip(young, rod.radius, rod.length, s.number("rod", "friction"), press)
+    return _made(
+        "rod_sticks_and_slips", s,
+        {
+            "press": Number(made.press, "N", "normal force at first"),
+            "buckling": Number(made.buckling, "N", "load at which it buckles"),
+            "slip": Number(made.slip, "m", "way of the clamp at which the end slips"),
+            "poisson": Number(nu, "1", "that it is run with (eq. 6)"),
+        },
+    )  # fmt: skip
+
+
+def blocks_hang(s: SetUp) -> Prediction:
+    """`soft.block_cantilever` of foam and rubber cubes."""
+    young, nu = _elastic(s, "cube_1")
+    made = soft.block_cantilever(
+        young, nu, SIDE, 2, s.number("cube_1", "mass"), s.number("cube_2", "mass")
+    )
+    return _made(
+        "blocks_hang", s,
+        {
+            "drop": Number(made.drop, "m", "of the end, at rest"),
+            "reach": Number(made.reach, "m", "of the end from the root, at rest"),
+            "angle_2": Number(math.degrees(made.angles[0]), "deg", "of the first rubber cube"),
+            "angle_4": Number(math.degrees(made.angles[1]), "deg", "of the second"),
+            "outer_strain": Number(made.outer_strain, "1", "greatest, of the foam"),
+            "frequency": Number(made.frequency, "Hz", "of small swings"),
+        },
+    )  # fmt: skip

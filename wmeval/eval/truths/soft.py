@@ -1,0 +1,287 @@
+"""Closed forms of GAUGE's foam families: stretch, shear, twist, bend, stick and hang.
+
+Pure functions in SI units. A beam has a square section of side a unless said otherwise; E Young's
+modulus, nu Poisson's ratio, G = E / (2 (1 + nu)), kappa Cowper's shear coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.linalg import eigh
+from scipy.optimize import brentq
+
+from wmeval.assets.gauge_cards import GRAVITY
+
+F8 = NDArray[np.float64]
+
+TORSION_SQUARE = 0.1406
+"""Torsion constant of a square over a^4 (Saint-Venant)."""
+
+
+def shear_modulus(young: float, poisson: float) -> float:
+    """G = E / (2 (1 + nu)) [Pa]."""
+    return young / (2 * (1 + poisson))
+
+
+def shear_coefficient(poisson: float) -> float:
+    """Kappa = 10 (1 + nu) / (12 + 11 nu) of a rectangular section (Cowper 1966)."""
+    return 10 * (1 + poisson) / (12 + 11 * poisson)
+
+
+def facet_stretch(strain: float, poisson: float) -> float:
+    """(1 + eps)^(1 - nu) - 1: relative change of a facet one of whose sides lies along the pull.
+
+    Transverse stretch (1 + eps)^(-nu): a constant ratio of logarithmic strains, exact for the
+    incompressible limit and to second order otherwise; the clamps' hindrance is ignored.
+    """
+    return float((1 + strain) ** (1 - poisson) - 1)
+
+
+def stretch_force(young: float, side: float, strain: float) -> float:
+    """E eps a^2 [N]; small strain."""
+    return young * strain * side**2
+
+
+def buckling_strain(side: float, length: float, poisson: float) -> tuple[float, float]:
+    """Strain at which a clamped block buckles: (Euler's, Engesser's) [1].
+
+    Euler pi^2 a^2 / (3 L^2); Engesser divides it by 1 + that over kappa G / E: a block only four
+    times as long as wide gives way in shear first. Straight before it in either case.
+    """
+    euler = math.pi**2 * side**2 / (3 * length**2)
+    shear = shear_coefficient(poisson) / (2 * (1 + poisson))
+    return euler, euler / (1 + euler / shear)
+
+
+@dataclass(frozen=True)
+class Shear:
+    """A beam whose ends are displaced sideways, kept parallel.
+
+    Attributes:
+        phi: Timoshenko's ratio of shear to bending.
+        force: [N].
+        pure_shear_force: G A delta / L, which ignores bending [N]: too large.
+        axial: strain of the axis from its greater length [1].
+    """
+
+    phi: float
+    force: float
+    pure_shear_force: float
+    axial: float
+
+
+def clamped_shear(young: float, poisson: float, side: float, length: float, shift: float) -> Shear:
+    """F = 12 E I d / (L^3 (1 + Phi)), Phi = 12 E I / (kappa G A L^2) (Timoshenko 1921).
+
+    Small strain; the ends keep their distance, so that the axis stretches by 0.6 (d / L)^2.
+
+    Args:
+        young: E [Pa].
+        poisson: nu.
+        side: a [m].
+        length: L [m].
+        shift: d [m].
+    """
+    bend = young * side**4 / 12
+    area = side**2
+    g = shear_modulus(young, poisson)
+    phi = 12 * bend / (shear_coefficient(poisson) * g * area * length**2)
+    force = 12 * bend * shift / (length**3 * (1 + phi))
+    return Shear(phi, force, g * area * shift / length, 0.6 * (shift / length) ** 2)
+
+
+def shear_face_strain(phi: float, shift: float, depth: float, length: float, at: float) -> float:
+    """12 d c z / (L^3 (1 + Phi)): strain along the beam on its face [1].
+
+    Args:
+        phi: of `clamped_shear`.
+        shift: displacement across that face [m].
+        depth: c, from the axis to the face [m].
+        length: L [m].
+        at: z, along the beam from its middle [m].
+    """
+    return 12 * shift * depth * at / (length**3 * (1 + phi))
+
+
+def torque(young: float, poisson: float, side: float, length: float, turn: float) -> float:
+    """0.1406 a^4 G phi / L of a square bar (Saint-Venant) [N m]; free warping, small strain."""
+    return TORSION_SQUARE * side**4 * shear_modulus(young, poisson) * turn / length
+
+
+def twisted(points: F8, axis_at: F8, low: float, length: float, turn: float) -> F8:
+    """Points of a bar whose sections turn about z in proportion to their height, (N, 3) [m].
+
+    Args:
+        points: (N, 3) at rest [m].
+        axis_at: (x, y) of the axis [m].
+        low: z of the fixed end [m].
+        length: L [m].
+        turn: angle of the other end [rad].
+    """
+    angle = turn * (points[:, 2] - low) / length
+    c, s = np.cos(angle), np.sin(angle)
+    x, y = points[:, 0] - axis_at[0], points[:, 1] - axis_at[1]
+    return np.stack([axis_at[0] + c * x - s * y, axis_at[1] + s * x + c * y, points[:, 2]], axis=1)
+
+
+def clamped_press(young: float, poisson: float, side: float, length: float) -> float:
+    """F / d = 1 / (L^3 / 192 E I + L / 4 kappa G A) of a beam pressed in its middle [N/m].
+
+    Both ends clamped; linear, for d up to about a tenth of the depth.
+    """
+    bend = young * side**4 / 12
+    shear = shear_coefficient(poisson) * shear_modulus(young, poisson) * side**2
+    return 1 / (length**3 / (192 * bend) + length / (4 * shear))
+
+
+@dataclass(frozen=True)
+class Stick:
+    """A rod pressed on a board and moved aside.
+
+    Attributes:
+        press: normal force before it is moved aside [N].
+        buckling: load at which it buckles, one end clamped and one held in place [N].
+        slip: way of the clamp at which its end slips [m].
+    """
+
+    press: float
+    buckling: float
+    slip: float
+
+
+def stick_slip(young: float, radius: float, length: float, friction: float, press: float) -> Stick:
+    """The way d at which the end slips: mu (E A / L) (p - 0.6 d^2 / L) = 3 E I d / L^3.
+
+    The end sticks as on a hinge: lateral force 3 E I d / L^3, while the rod's bow takes
+    0.6 d^2 / L from the press p. Good to a tenth: small rotation, no shear, no beam-column effect.
+
+    Args:
+        young: E [Pa].
+        radius: of the rod [m].
+        length: L [m].
+        friction: mu.
+        press: p [m].
+    """
+    axial = young * math.pi * radius**2 / length
+    bend = young * math.pi * radius**4 / 4
+    lateral = 3 * bend / length**3
+
+    def left(d: float) -> float:
+        return friction * axial * (press - 0.6 * d**2 / length) - lateral * d
+
+    slip = float(brentq(left, 0.0, math.sqrt(press * length / 0.6)))
+    return Stick(axial * press, 20.19 * bend / length**2, slip)
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A beam of foam and rubber blocks in turn, hung from a wall.
+
+    Attributes:
+        drop: of its end's middle [m].
+        reach: how far from the wall that is [m].
+        angles: slopes of the rigid blocks below the horizontal [rad].
+        outer_strain: greatest bending strain of the foam's faces [1].
+        frequency: of small vertical swings about the straight shape [Hz].
+    """
+
+    drop: float
+    reach: float
+    angles: tuple[float, ...]
+    outer_strain: float
+    frequency: float
+
+
+def block_cantilever(
+    young: float, poisson: float, side: float, blocks: int, soft_mass: float, rigid_mass: float,
+    *, g: float = GRAVITY,
+) -> Hang:  # fmt: skip
+    """Static shape of a cantilever of soft and rigid cubes in turn (ours).
+
+    The soft cubes are geometrically exact beams that stretch, shear and bend (Reissner 1972) with a
+    linear law, E A, kappa G A, E I; the rigid ones only turn. Weights are vertical, so that the
+    force in each section is known and the root's moment is found by shooting. Outer strains of
+    nearly a fifth limit it to about a tenth.
+
+    Args:
+        young: E of the soft cubes [Pa].
+        poisson: theirs.
+        side: of all cubes [m].
+        blocks: pairs of a soft and a rigid cube.
+        soft_mass: of a soft cube [kg].
+        rigid_mass: of a rigid cube [kg].
+        g: [m/s^2].
+    """
+    area, bend = side**2, young * side**4 / 12
+    stretch = young * area
+    shear = shear_coefficient(poisson) * shear_modulus(young, poisson) * area
+    spread, lump = soft_mass * g / side, rigid_mass * g
+
+    def walk(root: float) -> tuple[F8, float, list[float], float]:
+        # State: reach, drop, slope below the horizontal, moment that bends it down.
+        state = np.array([0.0, 0.0, 0.0, root])
+        carried = blocks * (soft_mass * g + lump)
+        slopes: list[float] = []
+        greatest = abs(root)
+        for _ in range(blocks):
+
+            def rhs(s: float, y: F8, carried: float = carried) -> F8:
+                force = carried - spread * s
+                c, d = math.cos(y[2]), math.sin(y[2])
+                along, across = 1 + force * d / stretch, force * c / shear
+                x = along * c - across * d
+                return np.array([x, along * d + across * c, y[3] / bend, -force * x])
+
+            made = solve_ivp(rhs, (0.0, side), state, rtol=1e-10, atol=1e-12)
+            state = made.y[:, -1].copy()
+            greatest = max(greatest, float(np.abs(made.y[3]).max()))
+            carried -= soft_mass * g
+            c, d = math.cos(state[2]), math.sin(state[2])
+            slopes.append(float(state[2]))
+            # Across the rigid cube the moment falls by the lever of what it and the rest weigh.
+            state = state + np.array([side * c, side * d, 0.0, 0.0])
+            state[3] -= (carried - lump / 2) * side * c
+            carried -= lump
+        return state, float(state[3]), slopes, greatest
+
+    straight = sum(
+        (2 * k + 0.5) * side * soft_mass * g + (2 * k + 1.5) * side * lump for k in range(blocks)
+    )
+    root = float(brentq(lambda m: walk(m)[1], 0.0, 1.5 * straight, xtol=1e-10))
+    state, _, slopes, greatest = walk(root)
+    return Hang(
+        float(state[1]), float(state[0]), tuple(slopes), greatest / bend * side / 2,
+        _first_mode(bend, shear, side, blocks, rigid_mass),
+    )  # fmt: skip
+
+
+def _first_mode(bend: float, shear: float, side: float, blocks: int, mass: float) -> float:
+    """First frequency of rigid cubes joined by massless Timoshenko beams [Hz]."""
+    phi = 12 * bend / (shear * side**2)
+    k, s = bend / (side**3 * (1 + phi)), side
+    element = k * np.array(
+        [
+            [12, 6 * s, -12, 6 * s],
+            [6 * s, (4 + phi) * s**2, -6 * s, (2 - phi) * s**2],
+            [-12, -6 * s, 12, -6 * s],
+            [6 * s, (2 - phi) * s**2, -6 * s, (4 + phi) * s**2],
+        ]
+    )
+    size = 2 * blocks  # each cube's centre: displacement, slope
+    stiffness, inertia = np.zeros((size, size)), np.zeros((size, size))
+    for b in range(blocks):
+        ends = np.zeros((4, size))
+        if b:
+            ends[0, 2 * b - 2], ends[0, 2 * b - 1] = 1, side / 2
+            ends[1, 2 * b - 1] = 1
+        ends[2, 2 * b], ends[2, 2 * b + 1] = 1, -side / 2
+        ends[3, 2 * b + 1] = 1
+        stiffness += ends.T @ element @ ends
+        inertia[2 * b, 2 * b], inertia[2 * b + 1, 2 * b + 1] = mass, mass * side**2 / 6
+    values = eigh(stiffness, inertia, eigvals_only=True)
+    return float(math.sqrt(values[0]) / (2 * math.pi))
