@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import leastsq
 
 from wmeval.assets.gauge_cards import Quantity
 from wmeval.errors import UserError
@@ -296,11 +296,13 @@ def pd_fit(angles: F8, times: F8) -> FittedSwing:
         for beta in (-0.5 / span, 0.0, 0.5 / span, 2 / span, 6 / span)
     ]
     _, beta, w = min(starts)
-    made = least_squares(
-        lambda p: solve(float(p[0]), float(p[1]))[0], [beta, w], x_scale=[1 / span, step],
-        xtol=1e-14, ftol=1e-15, gtol=1e-15,
-    )  # fmt: skip
-    beta, w = float(made.x[0]), abs(float(made.x[1]))
+    scale = np.array([1 / span, step])
+
+    def off(p: F8) -> F8:
+        return solve(float(p[0] * scale[0]), float(p[1] * scale[1]))[0]
+
+    found, *_ = leastsq(off, np.array([beta, w]) / scale, xtol=1e-10, ftol=1e-12)
+    beta, w = float(found[0] * scale[0]), abs(float(found[1] * scale[1]))
     residuals, x = solve(beta, w)
     residual = float((residuals**2).sum())
     r2 = 1 - residual / float(((y - y.mean()) ** 2).sum())
