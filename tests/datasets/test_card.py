@@ -228,6 +228,9 @@ def test_the_card_says_what_the_rows_say(url):
     ):  # fmt: skip
         assert line in text, line
     assert "third-party asset" in text
+    hub = pytest.importorskip("huggingface_hub")
+    told = hub.DatasetCard(text).data
+    assert (told.license, told.pretty_name) == ("apache-2.0", head["pretty_name"])
     # Tables are whole.
     for block in re.findall(r"(?:^\|.*\|$\n)+", text, flags=re.M):
         cells = {len(re.split(r"(?<!\\)\|", line)) for line in block.splitlines()}

@@ -166,7 +166,8 @@ MAKERS: Mapping[str, Maker] = {
             "numbers measured on these clips are not comparable with that paper's tables.",
             "Everything is rigid: nothing bends, breaks, spills or deforms.",
             "The camera frames what stands there at first: what is thrown off may leave the "
-            "picture.",
+            "picture. An actor's `seen_share` in its clip's row says in what share of the frames "
+            "it is seen.",
             "Prompts are filled-in English templates, one sentence a clip.",
             "A clip is one continuation that the simulation computes, not the only plausible one.",
         ),
