@@ -8,6 +8,7 @@ import multiprocessing
 import numpy as np
 import pytest
 from clip_maker import make_clip
+from object_store import object_store
 from rollout_maker import make_rollout
 
 import wmeval
@@ -208,23 +209,10 @@ def test_a_set_in_memory(clips, lossless, request):
 
 
 def test_a_set_in_object_storage(clips):
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
-    pytest.importorskip("s3fs", reason="s3fs is not installed")
-    import fsspec
-
-    server = moto.ThreadedMotoServer(port=0)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
-        fsspec.config.conf["s3"] = options
-        fsspec.filesystem("s3", **options).mkdir("clips")
-        set_runs.complete(make_set("s3://clips/set", clips[:2]), CLIPS)
+    with object_store("clips"):
+        set_runs.complete(make_set("s3://clips/set", clips[:1]), CLIPS)
         assert validate("s3://clips/set") == []
-        same(wmeval.open("s3://clips/set")[1], ClipRecord(clips[1]))
-    finally:
-        fsspec.config.conf.pop("s3", None)
-        server.stop()
+        same(wmeval.open("s3://clips/set")[0], ClipRecord(clips[0]))
 
 
 def test_workers_that_are_spawned_read_for_themselves(url):

@@ -1,19 +1,22 @@
 """Exports, opened by the formats' own readers where they are installed, else by plain ones."""
 
 import csv
+import dataclasses
 import io
 import json
+import shutil
 import tarfile
 
 import numpy as np
 import pytest
 from clip_maker import ACTORS, FRAMES, make_clip
+from object_store import object_store
 
 from wmeval.cli import main
 from wmeval.datasets import exports, set_runs, sets
 from wmeval.datasets.bundle import read_bundle
 from wmeval.datasets.clips import read_clips, write_clip
-from wmeval.datasets.exports import EXPORTS, export
+from wmeval.datasets.exports import EXPORTS, export, samples
 from wmeval.datasets.exports.minari import dataset_id
 from wmeval.datasets.location import locate
 from wmeval.datasets.rollout import write_hdf5
@@ -109,6 +112,10 @@ def test_webdataset_opens_with_its_reader(clips, tmp_path):
     samples = list(wds.WebDataset(urls, shardshuffle=False))
     assert [s["__key__"] for s in samples] == ["00000", "00001"]
     check_webdataset_sample(samples[1], clips[1], locate(clips.video(1)).open().read())
+    decoded = list(wds.WebDataset(urls, shardshuffle=False).decode("rgb8"))[1]
+    assert (decoded["first.png"] == clips[1].rgb[0]).all()
+    assert decoded["json"]["prompt"] == clips[1].prompt
+    assert (decoded["depth.npz"]["depth"] == clips[1].depth[:]).all()
 
 
 # --- diffsynth ----------------------------------------------------------------------------------
@@ -167,6 +174,8 @@ def test_minari_opens_with_its_reader(rollouts, tmp_path, monkeypatch):
     assert dataset.observation_space.shape == held.observations.shape[1:]
     assert dataset.action_space.contains(episode.actions[0])
     assert dataset.spec.env_spec.id == "WMEval/BeamDomino-v0"
+    assert dataset.spec.env_spec.kwargs["action_mode"] == "flat"
+    assert [e.id for e in dataset.iterate_episodes()] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -236,6 +245,30 @@ def test_lerobot_tables_and_videos_tell_of_the_same_frames(kind, request, tmp_pa
     assert 0 < stats["observation.images.main"]["mean"][0][0][0] < 1
 
 
+def test_lerobot_tables_load_as_its_reader_loads_them(rollouts, tmp_path):
+    """That reader, which needs torch, casts the parquet files to the features of info.json."""
+    pytest.importorskip("datasets.load", reason="datasets is not installed")
+    from datasets import Dataset, Features, Sequence, Value
+
+    export("lerobot", rollouts.url, tmp_path / "out")
+    root = tmp_path / "out"
+    info = json.loads((root / "meta" / "info.json").read_text())
+    features = {}
+    for name, feature in info["features"].items():
+        value = Value(feature["dtype"]) if feature["dtype"] != "video" else None
+        (length, *_) = feature["shape"]
+        if value is not None:
+            features[name] = value if length == 1 else Sequence(value, length=length)
+    files = [str(path) for path in sorted((root / "data").glob("*/*.parquet"))]
+    cache = str(tmp_path / "cache")
+    frames = Dataset.from_parquet(files, features=Features(features), cache_dir=cache)
+    assert len(frames) == info["total_frames"]
+    assert np.allclose(frames[3]["action"], rollouts[0].actions[10 * 3 // 4])
+    files = [str(path) for path in sorted((root / "meta" / "episodes").glob("*/*.parquet"))]
+    episodes = Dataset.from_parquet(files, cache_dir=cache)
+    assert sum(episodes["length"]) == len(frames)
+
+
 def test_lerobot_tasks_have_the_text_as_index(clips, tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -260,6 +293,9 @@ def test_hf_folder_has_a_row_for_every_video(clips, tmp_path):
             assert (tmp_path / "out" / split / row["file_name"]).is_file()
 
 
+UNDECODED = {"video": {"decode": False, "_type": "Video"}}
+
+
 def test_hf_folder_opens_with_its_reader(clips, tmp_path):
     # Not "datasets": the folder of these tests is found by that name too.
     load = pytest.importorskip("datasets.load", reason="datasets is not installed")
@@ -269,6 +305,10 @@ def test_hf_folder_opens_with_its_reader(clips, tmp_path):
     assert "video" in loaded["train"].features
     plain = loaded["train"].remove_columns("video")
     assert plain["sample_id"][:] == ["00000", "00001"]
+    # Its decoder needs torch; undecoded, it names the file.
+    videos = loaded["train"].cast_column("video", load.Features.from_dict(UNDECODED)["video"])
+    frames, _ = read_mp4(videos[1]["video"]["path"])
+    assert (frames == clips[1].film[:]).all()
 
 
 # --- bundles and the command --------------------------------------------------------------------
@@ -332,6 +372,77 @@ def test_an_export_is_whole_or_absent(clips, tmp_path, monkeypatch):
     (out / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match=r"thesis\.txt"):
         export("diffsynth", clips.url, out, overwrite=True)
+
+
+def test_from_and_to_any_file_system(clips, tmp_path):
+    """A set in object storage, an export there, and both in memory."""
+    with object_store("bucket") as system:
+        system.put(clips.url, "bucket/set", recursive=True)
+        export("webdataset", "s3://bucket/set", tmp_path / "near", split="train")
+        export("webdataset", clips.url, "s3://bucket/far", split="train")
+        export("webdataset", clips.url, "memory://far/shards", split="train")
+        name = "train-000000.tar"
+        content = (tmp_path / "near" / name).read_bytes()
+        assert system.cat_file(f"bucket/far/{name}") == content
+        assert locate("memory://far/shards").get(name, limit=None) == content
+        with pytest.raises(UserError, match=r"s3://bucket/far exists; pass overwrite"):
+            export("webdataset", clips.url, "s3://bucket/far")
+        with pytest.raises(UserError, match="files that wmeval did not write"):
+            export("diffsynth", clips.url, "s3://bucket/set", overwrite=True)
+        export("webdataset", clips.url, "s3://bucket/far", split="ood-scene", overwrite=True)
+        assert "train-000000.tar" not in locate("s3://bucket/far").objects()
+        with pytest.raises(UserError, match="nobucket"):
+            export("diffsynth", clips.url, "s3://nobucket/far")
+        with pytest.raises(UserError, match="bundles are folders of files: give a folder"):
+            export("bundle", clips.url, "s3://bucket/bundles")
+    assert list(tmp_path.iterdir()) == [tmp_path / "near"]
+
+
+def test_a_store_that_cannot_be_reached_is_one_clear_error(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with pytest.raises(SystemExit) as stop:
+        main(["export", "hf", "s3://bucket/set", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: s3://bucket/set: set.json cannot be read: ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [name for name in EXPORTS if name != "minari"])
+def test_a_damaged_clip_is_named_and_nothing_is_written(name, clips, tmp_path):
+    """A byte of the last video, or a chunk of its depth where that is what is exported."""
+    shutil.copytree(clips.url, tmp_path / "set")
+    if name == "bundle":
+        victim = next((tmp_path / "set/clips/000002.zarr/layer/depth").glob("c*"))
+    else:
+        victim = tmp_path / "set/clips/000002.mp4"
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    with pytest.raises(UserError, match=r"000002\.(mp4|zarr).*damaged"):
+        export(name, tmp_path / "set", tmp_path / "out")
+    left = list((tmp_path / "out").iterdir()) if name == "bundle" else [tmp_path / "set"]
+    assert [p.name for p in left if "." not in p.name[:1]] == (
+        ["00000", "00001"] if name == "bundle" else ["set"]
+    )
+    assert name == "bundle" or not (tmp_path / "out").exists()
+
+
+def test_clips_of_one_name_are_told_before_anything_is_copied(clips, tmp_path):
+    twins = dataclasses.replace(clips, rows=(*clips.rows, clips.rows[0]))
+    for by_split, mend in ((False, "choose one --split"), (True, "all are of split 'train'")):
+        with pytest.raises(UserError, match=f"two clips are named '00000': {mend}"):
+            samples.refuse_twins(twins, by_split=by_split)
+    samples.refuse_twins(clips, by_split=False)
+
+
+def test_an_export_does_not_go_into_its_set(clips):
+    with pytest.raises(UserError, match="lies inside the set"):
+        export("diffsynth", clips.url, f"{clips.url}/out")
 
 
 def test_every_export_is_documented():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, one_line
 from wmeval.jobs.atomic import FolderKind, disk_errors, write_parts
+
+_FLAT = frozenset({"s3", "gs", "abfs", "oss"})
+"""Object stores: they have no folders, and asked for one they would make a bucket."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,12 @@ class Location:
             if self.path is not None:
                 return (self.path / key).read_bytes()
             return bytes(self.system.cat_file(name))
+        except UserError:
+            raise
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
             return None
-        except OSError as error:
-            raise UserError(f"{self.url}: {key} cannot be read: {error}.") from error
+        except Exception as error:  # file systems raise what they like
+            raise UserError(f"{self.url}: {key} cannot be read: {one_line(error)}") from error
 
     def put(self, key: str, content: bytes) -> None:
         """Write an object: atomically on a local disk, at once elsewhere.
@@ -73,7 +79,7 @@ class Location:
             write_parts(self.path, parts)
             return
         with self._remote_errors():
-            self.system.makedirs(self.root.rstrip("/").rsplit("/", 1)[0], exist_ok=True)
+            self._make_room(self.root.rstrip("/"))
             self.system.pipe_file(self.root, b"".join(parts))
 
     def open(self) -> BinaryIO:
@@ -93,8 +99,9 @@ class Location:
             raise UserError(f"{self.url}: there is no such file.") from error
         except IsADirectoryError as error:
             raise UserError(f"{self.url} is a folder, not a rollout file.") from error
-        except OSError as error:
-            raise UserError(f"{self.url} cannot be read: {error.strerror or error}.") from error
+        except Exception as error:  # file systems raise what they like
+            what = getattr(error, "strerror", None) or one_line(error)
+            raise UserError(f"{self.url} cannot be read: {what}") from error
 
     def objects(self) -> list[str]:
         """Names of all objects below, sorted."""
@@ -105,7 +112,10 @@ class Location:
             return sorted(p.relative_to(self.path).as_posix() for p in files)
         with self._remote_errors():
             root = self.root.strip("/")
-            found = [str(name).strip("/") for name in self.system.find(self.root)]
+            try:
+                found = [str(name).strip("/") for name in self.system.find(self.root)]
+            except FileNotFoundError:
+                return []
             return sorted(name[len(root) :].strip("/") for name in found)
 
     def refuse_others(self, kind: FolderKind) -> None:
@@ -143,8 +153,8 @@ class Location:
             ranks.setdefault(key.count("/") if key != last else 1 << 30, []).append(key)
         with self._remote_errors():
             for _, same in sorted(ranks.items()):
-                for parent in sorted({f"{root}/{key}".rsplit("/", 1)[0] for key in same}):
-                    self.system.makedirs(parent, exist_ok=True)
+                for first in {key.rpartition("/")[0]: key for key in same}.values():
+                    self._make_room(f"{root}/{first}")
                 self.system.put(
                     [str(folder / key) for key in same], [f"{root}/{key}" for key in same]
                 )
@@ -156,8 +166,21 @@ class Location:
             if self.system.exists(self.root):
                 self.system.rm(self.root, recursive=True)
 
-    def _remote_errors(self) -> Any:
-        return disk_errors(Path(self.url))
+    def _make_room(self, name: str) -> None:
+        """Make the folder of an object, where there are folders."""
+        known = self.system.protocol
+        if not _FLAT.intersection((known,) if isinstance(known, str) else known):
+            self.system.makedirs(name.rsplit("/", 1)[0], exist_ok=True)
+
+    @contextmanager
+    def _remote_errors(self) -> Iterator[None]:
+        try:
+            with disk_errors(Path(self.url)):
+                yield
+        except UserError:
+            raise
+        except Exception as error:  # file systems raise what they like
+            raise UserError(f"{self.url}: {one_line(error) or type(error).__name__}") from error
 
 
 def locate(url: str | Path) -> Location:

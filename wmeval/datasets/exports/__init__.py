@@ -7,6 +7,7 @@ are whole one by one, and a run that was stopped goes on.
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,10 +17,10 @@ from wmeval.datasets import sets
 from wmeval.datasets.checksums import NAME, write_checksums
 from wmeval.datasets.clips import ClipSet, read_clips
 from wmeval.datasets.exports.samples import Step
-from wmeval.datasets.location import locate
+from wmeval.datasets.location import Location, locate
 from wmeval.datasets.sets import RolloutSet, read_set
 from wmeval.errors import UserError
-from wmeval.jobs.atomic import FolderKind, atomic_dir, claim
+from wmeval.jobs.atomic import FolderKind, atomic_dir, claim, disk_errors
 
 FORMAT = "wmeval-export/1"
 NOTE = "wmeval-export.json"
@@ -90,9 +91,9 @@ EXPORTS: Mapping[str, ExportRow] = {
 
 @dataclass(frozen=True)
 class Exported:
-    """What `export` wrote: the folder and how many samples."""
+    """What `export` wrote: the folder or URL and how many samples."""
 
-    path: Path
+    url: str
     samples: int
 
 
@@ -111,7 +112,8 @@ def export(
     Args:
         name: row of `EXPORTS`.
         source: set of clips, or of rollouts where the format takes them; folder or fsspec URL.
-        out: folder to write.
+        out: folder to write; or fsspec URL, to which what is made in the temporary folder is
+            copied, its checksums last (not bundles).
         split: only clips of this split.
         task: only clips of this task.
         overwrite: replace an export of the same format that is there.
@@ -123,8 +125,9 @@ def export(
     """
     if name not in EXPORTS:
         raise UserError(f"no export {name!r}: choose from {', '.join(EXPORTS)}")
-    row, out = EXPORTS[name], Path(out)
+    row, place = EXPORTS[name], locate(out)
     given = _source(name, row, source)
+    _refuse_inside(place, locate(source))
     if isinstance(given, ClipSet):
         given = given.select(split=split, task=task)
     elif split is not None or task is not None:
@@ -135,17 +138,44 @@ def export(
     write = getattr(import_module(module), function)
     step = progress or (lambda done, total: None)
     if row.one_by_one:
-        return Exported(out, write(given, out, step, overwrite=overwrite))
+        if place.path is None:
+            raise UserError(f"{place.url}: bundles are folders of files: give a folder")
+        return Exported(place.url, write(given, place.path, step, overwrite=overwrite))
     kind = FolderKind(
         files=rf"{row.files}|{NOTE}|{NAME}",
         marks={NOTE.replace(".", r"\."): f'"{FORMAT}", "export": "{name}"'},
     )
-    with claim(out), atomic_dir(out, replaces=kind if overwrite else None) as made:
-        count = write(given, made, step)
+
+    def fill(folder: Path) -> int:
+        count = int(write(given, folder, step))
         note = {"format": FORMAT, "export": name, "samples": count}
-        (made / NOTE).write_text(json.dumps(note) + "\n")
-        write_checksums(made)
-    return Exported(out, count)
+        (folder / NOTE).write_text(json.dumps(note) + "\n")
+        write_checksums(folder)
+        return count
+
+    if place.path is not None:
+        with (
+            claim(place.path),
+            atomic_dir(place.path, replaces=kind if overwrite else None) as made,
+        ):
+            return Exported(place.url, fill(made))
+    if place.objects() and not overwrite:
+        raise UserError(f"{place.url} exists; pass overwrite (--overwrite) to replace it.")
+    place.refuse_others(kind)
+    with tempfile.TemporaryDirectory(prefix="wmeval-") as near, disk_errors(Path(near)):
+        folder = Path(near, "export")
+        folder.mkdir()
+        count = fill(folder)
+        place.upload(folder, last=NAME)
+    return Exported(place.url, count)
+
+
+def _refuse_inside(place: Location, source: Location) -> None:
+    if place.path is None or source.path is None:
+        return
+    inner, outer = place.path.resolve(), source.path.resolve()
+    if outer in inner.parents:
+        raise UserError(f"{place.url} lies inside the set {source.url}: choose a place outside it")
 
 
 def _source(name: str, row: ExportRow, source: str | Path) -> Source:

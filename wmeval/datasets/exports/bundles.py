@@ -8,7 +8,7 @@ from pathlib import Path
 from wmeval.datasets.bundle import write_bundle
 from wmeval.datasets.checksums import check_checksums
 from wmeval.datasets.clips import ClipSet
-from wmeval.datasets.exports.samples import Step
+from wmeval.datasets.exports.samples import Step, refuse_twins
 from wmeval.errors import UserError
 
 
@@ -16,8 +16,10 @@ def write(clips: ClipSet, folder: Path, step: Step, *, overwrite: bool = False) 
     """Write what is missing; a bundle of the same clip that is there and whole is kept.
 
     Raises:
-        UserError: another clip's bundle stands there, or a damaged one, and ``overwrite`` is off.
+        UserError: two clips of one name; another clip's bundle stands there, or a damaged one, and
+            ``overwrite`` is off.
     """
+    refuse_twins(clips, by_split=False)
     for i in range(len(clips)):
         place = folder / clips.facts(i).sample_id
         if overwrite or not _kept(place, str(clips.rows[i]["rollout_sha256"])):
@@ -33,5 +35,7 @@ def _kept(place: Path, sha256: str) -> bool:
     if problems:
         raise UserError(f"{problems[0]} Make it anew with --overwrite.")
     if json.loads((place / "metadata.json").read_bytes()).get("rollout_sha256") != sha256:
-        raise UserError(f"{place}: the bundle of another clip; pass overwrite to replace it")
+        raise UserError(
+            f"{place}: the bundle of another clip; pass overwrite (--overwrite) to replace it"
+        )
     return True

@@ -11,8 +11,7 @@ import csv
 from pathlib import Path
 
 from wmeval.datasets.clips import ClipSet
-from wmeval.datasets.exports.samples import Step, copy_file
-from wmeval.errors import UserError
+from wmeval.datasets.exports.samples import Step, film_of_clip, refuse_twins
 
 COLUMNS = (
     "video",
@@ -29,21 +28,16 @@ def write(clips: ClipSet, folder: Path, step: Step) -> int:
     """Fill a folder with metadata.csv and videos.
 
     Raises:
-        UserError: two clips of one name.
+        UserError: two clips of one name, or a damaged video.
     """
-    used: set[str] = set()
+    refuse_twins(clips, by_split=False)
     with (folder / "metadata.csv").open("w", newline="", encoding="utf-8") as stream:
         table = csv.DictWriter(stream, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         table.writeheader()
         for i in range(len(clips)):
             facts = clips.facts(i)
             name = f"videos/{facts.sample_id}.mp4"
-            if name in used:
-                raise UserError(
-                    f"{clips.url}: two clips are named {facts.sample_id!r}: choose one --split"
-                )
-            used.add(name)
-            copy_file(clips.video(i), folder / name)
+            film_of_clip(clips, i).copy(folder / name)
             row = facts.model_dump(mode="json")
             table.writerow({**{c: row[c] for c in COLUMNS[1:]}, "video": name})
             step(i + 1, len(clips))

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from wmeval.datasets.clips import ClipSet
-from wmeval.datasets.exports.samples import Step, copy_file
+from wmeval.datasets.exports.samples import Step, film_of_clip, refuse_twins
 from wmeval.datasets.exports.tables import arrow, write_parquet
-from wmeval.errors import UserError
 
 METADATA = "metadata.parquet"
 
@@ -21,17 +20,16 @@ def write(clips: ClipSet, folder: Path, step: Step) -> int:
     """Fill a folder with videos and metadata by split.
 
     Raises:
-        UserError: pyarrow is missing, or two clips of one split have one name.
+        UserError: pyarrow is missing, two clips of one split have one name, or a damaged video.
     """
     pa = arrow("the export hf")
+    refuse_twins(clips, by_split=True)
     rows: dict[str, list[dict[str, Any]]] = {}
     for i in range(len(clips)):
         facts = clips.facts(i)
         split = split_name(facts.split)
         name = f"{facts.sample_id}.mp4"
-        if (folder / split / name).exists():
-            raise UserError(f"{clips.url}: two clips of {facts.split!r} are named {name!r}")
-        copy_file(clips.video(i), folder / split / name)
+        film_of_clip(clips, i).copy(folder / split / name)
         row = facts.model_dump(mode="json")
         actors = row.pop("actors")
         footprint = row.pop("footprint_m")

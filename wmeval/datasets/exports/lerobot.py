@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.datasets.clips import ClipSet
-from wmeval.datasets.exports.samples import Episode, Step, copy_file, episodes, one_length
+from wmeval.datasets.exports.samples import Episode, Step, episodes, one_length
 from wmeval.datasets.exports.tables import arrow, write_parquet
 from wmeval.datasets.film import film_layer
 from wmeval.datasets.rollout import Rollout
@@ -51,11 +51,12 @@ def write(source: ClipSet | RolloutSet, folder: Path, step: Step) -> int:
     """Fill a folder with one data set.
 
     Raises:
-        UserError: pyarrow is missing; a sample without video or frames; samples whose vectors,
-            rates or sizes differ.
+        UserError: pyarrow is missing; a sample without video or frames, or a damaged one; samples
+            whose vectors, rates or sizes differ.
     """
     pa = arrow("the export lerobot")
-    writer = _Writer(pa, folder)
+    _refuse_tasks_of_different_length(source)
+    writer = _Writer(pa, folder, source.url)
     for done, episode in enumerate(episodes(source), 1):
         writer.add(episode)
         step(done, len(source))
@@ -63,11 +64,22 @@ def write(source: ClipSet | RolloutSet, folder: Path, step: Step) -> int:
     return len(source)
 
 
+def _refuse_tasks_of_different_length(source: ClipSet | RolloutSet) -> None:
+    """Look at one clip of each task before hundreds are copied."""
+    if isinstance(source, ClipSet):
+        facts = [source.facts(i) for i in range(len(source))]
+        first = {f.task_type: i for i, f in reversed(list(enumerate(facts)))}
+        length = None
+        for i in sorted(first.values()) if len(first) > 1 else ():
+            found = source[i].rollout.observations.shape[1]
+            length = one_length("the observation", facts[i].sample_id, length, found)
+
+
 class _Writer:
     """Tables so far; data files are written when they are full."""
 
-    def __init__(self, pa: Any, folder: Path) -> None:
-        self.pa, self.folder = pa, folder
+    def __init__(self, pa: Any, folder: Path, url: str) -> None:
+        self.pa, self.folder, self.url = pa, folder, url
         self.tasks: dict[str, int] = {}
         self.meta: list[dict[str, Any]] = []
         self.data: list[_Rows] = []
@@ -81,8 +93,11 @@ class _Writer:
     def add(self, episode: Episode) -> None:
         rollout = episode.rollout
         frames = rollout.frames
-        if episode.video is None or frames is None:
-            raise UserError(f"{episode.name}: has no video; LeRobot needs one of every episode")
+        if episode.film is None or frames is None:
+            raise UserError(
+                f"{self.url}: sample {episode.name} has no video, and LeRobot needs one of every "
+                "episode: make the set with --video"
+            )
         times = {b - a for a, b in zip(frames.times, frames.times[1:], strict=False)}
         rate = 1 / times.pop() if len(times) == 1 else None
         if rate is None or rate.denominator != 1 or (self.fps or rate) != rate:
@@ -100,8 +115,8 @@ class _Writer:
         number, task = len(self.meta), self.tasks.setdefault(episode.text, len(self.tasks))
         rows = _rows(rollout, number, self.total, task, rate)
         name = _PATTERN.format(chunk_index=number // CHUNK, file_index=number % CHUNK)
-        copy_file(episode.video, self.folder / "videos" / VIDEO / f"{name}.mp4")
-        pictures = _sampled(episode.video, len(frames), frames.size)
+        episode.film.copy(self.folder / "videos" / VIDEO / f"{name}.mp4")
+        pictures = _sampled(episode.film.url, len(frames), frames.size)
         self.data.append(rows)
         self.meta.append(
             {

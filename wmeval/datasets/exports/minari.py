@@ -146,4 +146,7 @@ def _spec(env_id: str, metadata: dict[str, Any]) -> str | None:
         return None
     spec = gym.spec(env_id)
     kwargs = {**spec.kwargs, **metadata.get("env_kwargs", {})}
+    # As recorded: flat actions, and the flat vector without pictures.
+    flat = {"action_mode": "flat", "observation_mode": "vector"}
+    kwargs |= {name: mode for name, mode in flat.items() if name in kwargs}
     return replace(spec, kwargs=kwargs).to_json()

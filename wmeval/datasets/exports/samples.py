@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from wmeval.datasets import sets
 from wmeval.datasets.clips import ClipSet
+from wmeval.datasets.document import damaged
 from wmeval.datasets.location import locate
 from wmeval.datasets.rollout import Rollout
 from wmeval.datasets.sets import RolloutSet
@@ -21,6 +21,42 @@ Step = Callable[[int, int], None]
 """Told (samples done, samples)."""
 
 
+@dataclass(frozen=True)
+class Film:
+    """The video of a sample.
+
+    Attributes:
+        url: where it lies.
+        entry: its length and sha256, as the row of the sample states them.
+    """
+
+    url: str
+    entry: Sequence[int | str]
+
+    def content(self) -> bytes:
+        """The file.
+
+        Raises:
+            UserError: it is missing or damaged.
+        """
+        with locate(self.url).open() as stream:
+            content = stream.read()
+        if sets.object_entry(content) != list(self.entry):
+            raise damaged(self.url, "its checksum does not match")
+        return content
+
+    def copy(self, path: Path) -> None:
+        """Copy the file, from any file system; raises as `content` does."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(self.content())
+
+
+def film_of(source: ClipSet | RolloutSet, index: int) -> Film | None:
+    """The video of a sample; None without one."""
+    url, row = source.video(index), source.rows[index]
+    return None if url is None else Film(url, row["objects"][str(row["video"])])
+
+
 @dataclass(frozen=True, eq=False)
 class Episode:
     """One sample of a set.
@@ -28,13 +64,13 @@ class Episode:
     Attributes:
         name: of the sample.
         rollout: all of it.
-        video: where its video lies; None without one.
+        film: its video; None without one.
         text: what happens in it, in words.
     """
 
     name: str
     rollout: Rollout
-    video: str | None
+    film: Film | None
     text: str
 
 
@@ -43,21 +79,41 @@ def episodes(source: ClipSet | RolloutSet) -> Iterator[Episode]:
     for i in range(len(source)):
         if isinstance(source, ClipSet):
             clip = source[i]
-            yield Episode(clip.facts.sample_id, clip.rollout, source.video(i), clip.prompt)
+            yield Episode(clip.facts.sample_id, clip.rollout, film_of(source, i), clip.prompt)
         else:
             rollout = source[i]
             plan = rollout.metadata.get("plan")
             text = plan.get("prompt") if isinstance(plan, dict) else None
             words = str(text or f"Act in {rollout.metadata.get('env_id')}.")
             number = int(source.rows[i].get("episode", i))
-            yield Episode(sets.sample_name(number), rollout, source.video(i), words)
+            yield Episode(sets.sample_name(number), rollout, film_of(source, i), words)
 
 
-def copy_file(url: str, path: Path) -> None:
-    """Copy a file from any file system."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with locate(url).open() as source, path.open("wb") as target:
-        shutil.copyfileobj(source, target)
+def film_of_clip(clips: ClipSet, index: int) -> Film:
+    """The video of a clip: each has one."""
+    film = film_of(clips, index)
+    assert film is not None
+    return film
+
+
+def refuse_twins(clips: ClipSet, *, by_split: bool) -> None:
+    """Let only clips of different names pass, since their files are named after them.
+
+    Args:
+        clips: the set.
+        by_split: those of one split lie in one place, else all do.
+
+    Raises:
+        UserError: two have the same name.
+    """
+    seen: set[tuple[str, str]] = set()
+    for i in range(len(clips)):
+        facts = clips.facts(i)
+        key = (facts.split if by_split else "", facts.sample_id)
+        if key in seen:
+            mend = f"all are of split {facts.split!r}" if by_split else "choose one --split"
+            raise UserError(f"{clips.url}: two clips are named {facts.sample_id!r}: {mend}")
+        seen.add(key)
 
 
 def one_length(what: str, name: str, first: int | None, found: int) -> int:

@@ -19,7 +19,7 @@ def arrow(what: str) -> Any:
         return import_module("pyarrow")
     except ImportError as error:
         raise UserError(
-            f"{what} needs pyarrow: install it with `pip install 'wmeval[tables]'`"
+            f"{what} needs pyarrow: install it with `pip install 'wmeval[tables]'` ({error})"
         ) from error
 
 

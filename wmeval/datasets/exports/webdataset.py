@@ -17,8 +17,7 @@ import numpy as np
 
 from wmeval.datasets.clip import ClipRecord
 from wmeval.datasets.clips import ClipSet
-from wmeval.datasets.exports.samples import Step, plain_state
-from wmeval.datasets.location import locate
+from wmeval.datasets.exports.samples import Step, film_of_clip, plain_state
 from wmeval.datasets.png import png_bytes
 from wmeval.errors import UserError
 
@@ -30,7 +29,7 @@ def write(clips: ClipSet, folder: Path, step: Step) -> int:
     """Fill a folder with shards; the same clips give the same bytes.
 
     Raises:
-        UserError: two clips of one name, or a clip without depth or ids.
+        UserError: two clips of one name, a clip without depth or ids, or a damaged one.
     """
     by_split: dict[str, list[int]] = {}
     for i in range(len(clips)):
@@ -45,8 +44,7 @@ def write(clips: ClipSet, folder: Path, step: Step) -> int:
             path = folder / f"{split}-{start // PER_SHARD:06d}.tar"
             with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
                 for i in members[start : start + PER_SHARD]:
-                    with locate(clips.video(i)).open() as stream:
-                        film = stream.read()
+                    film = film_of_clip(clips, i).content()
                     for name, content in _files(clips[i], film):
                         entry = tarfile.TarInfo(name)
                         entry.size, entry.mode = len(content), 0o644
