@@ -549,7 +549,7 @@ def export(
         ),
     ],
     source: Annotated[str, typer.Argument(metavar="SRC", help="Set of clips or of rollouts.")],
-    out: Annotated[Path, typer.Argument(metavar="DST", help="Folder to write.")],
+    out: Annotated[str, typer.Argument(metavar="DST", help="Folder or fsspec URL to write.")],
     split: Annotated[str | None, typer.Option(help="Only clips of this split.")] = None,
     task: Annotated[str | None, typer.Option(help="Only clips of this task.")] = None,
     overwrite: Overwrite = False,
@@ -561,7 +561,7 @@ def export(
         done = exports.export(
             name, source, out, split=split, task=task, overwrite=overwrite, progress=bar.at
         )
-    _print(f"{done.path}: {done.samples} samples as {name}")
+    _print(f"{done.url}: {done.samples} samples as {name}")
 
 
 # --- comparing ----------------------------------------------------------------------------------
