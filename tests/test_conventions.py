@@ -149,3 +149,18 @@ def test_what_is_computed_of_components_does_not_depend_on_where_it_lies():
         place = memory[3 * count + gap : 4 * count + gap]
         found.add(np.arctan2(y, x, out=place).tobytes() + np.exp(z, out=place).tobytes())
     assert len(found) == 1
+
+
+def test_continuous_quaternions_are_the_same_rotations_without_jumps():
+    rng = np.random.default_rng(0)
+    angle = np.linspace(0, 9.0, 200)[:, None] * np.array([1.0, -2.0])
+    axis = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
+    smooth = np.concatenate(
+        [np.cos(angle / 2)[..., None], np.sin(angle / 2)[..., None] * axis], axis=-1
+    )
+    flipped = smooth * np.where(rng.random((200, 2)) < 0.5, -1.0, 1.0)[..., None]
+    flipped[0] = smooth[0]
+    assert np.abs(np.diff(flipped, axis=0)).max() > 1
+    np.testing.assert_array_equal(c.continuous_quaternions(flipped), smooth)
+    one = smooth[:1, 0]
+    np.testing.assert_array_equal(c.continuous_quaternions(one), one)

@@ -60,6 +60,19 @@ def quaternion_conjugate(q: Array) -> Array:
     return out
 
 
+def continuous_quaternions(q: Array) -> Array:
+    """The same rotations (T, ..., 4) with signs that keep each next to the one before.
+
+    q and -q are one rotation, and engines give either: differences and means over time need the
+    nearer. The first keeps its sign.
+    """
+    q = np.asarray(q, np.float64)
+    flips = np.where((q[1:] * q[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
+    out = q.copy()
+    out[1:] *= np.cumprod(flips, axis=0)[..., None]
+    return out
+
+
 def quaternion_to_matrix(q: Array) -> Array:
     """Rotation matrices (..., 3, 3) of unit ``wxyz`` quaternions (..., 4)."""
     w, x, y, z = np.moveaxis(np.asarray(q, np.float64), -1, 0)

@@ -1,12 +1,13 @@
 """The published artifact bundle of one clip: a folder of plain files (RigidBench, Table 8).
 
-frames/0000.png ...   the rendered colour frames
+frames/00000.png ...  the rendered colour frames
 video.mp4             the same, encoded
-masks.npz             masks (T, N, H, W) bool, actor_names (N,)
+masks.npz             masks (T, N, H, W) bool, object_names (N,)
 depth.npz             depth (T, H, W) float32 planar [m], 1e10 where nothing is hit (as Cycles)
-trajectories.npz      actor_names (N,), positions (T, N, 3) [m], quaternions (T, N, 4) wxyz,
-                      linear_velocity (T, N, 3) [m/frame], angular_velocity (T, N, 3) [rad/frame]
-contacts.json         contacts of each frame by pair, at most five points with normals
+trajectories.npz      of each actor NAME_positions (T, 3) [m], NAME_rotations (T, 4) wxyz,
+                      NAME_linear_velocity (T, 3) [m/frame], NAME_angular_velocity (T, 3)
+                      [rad/frame], all float32
+contacts.json         contacts by frame and pair, at most five points with normals
 metadata.json         task, setting, seed, angles, actors, camera, size, rate, prompt
 prompt.txt            the prompt
 state.h5              ours: every substep's state and contacts in SI, scene, meshes, ids
@@ -14,8 +15,8 @@ masks/, depth/        only on demand: EXR streams of object index and depth
 SHA256SUMS            checksums of all
 
 Where the published units are odd they are kept: velocities are differences of successive frames'
-positions and Euler angles, and a contact list is per frame. state.h5 has the engine's velocities
-and every substep's contacts. The paper names files and shapes; names within npz files are ours.
+poses, and a contact list is per frame. state.h5 has the engine's velocities and every substep's
+contacts. Names within the files are those that the released scorer reads.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 from wmeval.datasets.bundle_tables import (
     FORMAT,
     NOTHING_M,
-    contact_frames,
+    contact_pairs,
     metadata_of,
     trajectories,
 )
@@ -49,7 +50,7 @@ from wmeval.errors import UserError
 from wmeval.jobs.atomic import FolderKind, atomic_dir, claim
 
 BUNDLE = FolderKind(
-    files=r"frames/\d+\.png|(masks|depth)/\d+\.exr|video\.mp4|(masks|depth|trajectories)\.npz"
+    files=r"frames/\d+\.png|(masks/IndexOB|depth/Depth)_\d+\.exr|video\.mp4|(masks|depth|trajectories)\.npz"
     rf"|(contacts|metadata)\.json|prompt\.txt|state\.h5|{NAME}",
     marks={r"metadata\.json": FORMAT},
 )
@@ -58,9 +59,8 @@ _TOLD = (
     "sample_id",
     "seed",
     "actors",
-    "resolution",
-    "num_frames",
-    "fps",
+    "render",
+    "frames",
     "prompt",
     "rollout_sha256",
 )
@@ -97,15 +97,15 @@ def write_bundle(
     with claim(folder), atomic_dir(folder, replaces=BUNDLE if overwrite else None) as made:
         (made / "frames").mkdir()
         for i, picture in enumerate(clip.rgb):
-            (made / "frames" / f"{i:04d}.png").write_bytes(png_bytes(picture))
+            (made / "frames" / f"{i:05d}.png").write_bytes(png_bytes(picture))
         write_mp4(made / "video.mp4", clip.rgb, clip.fps)
         names = np.array([actor.name for actor in clip.actors])
         masks = np.stack([clip.masks(i) for i in range(len(clip))])
-        np.savez_compressed(made / "masks.npz", masks=masks, actor_names=names)
+        np.savez_compressed(made / "masks.npz", masks=masks, object_names=names)
         depth = np.stack([_finite(z) for z in clip.depth])
         np.savez_compressed(made / "depth.npz", depth=depth)
-        np.savez_compressed(made / "trajectories.npz", actor_names=names, **trajectories(clip))
-        _write_json(made / "contacts.json", contact_frames(clip))
+        np.savez_compressed(made / "trajectories.npz", **trajectories(clip))
+        _write_json(made / "contacts.json", contact_pairs(clip))
         _write_json(made / "metadata.json", metadata_of(clip, exr=exr))
         (made / "prompt.txt").write_text(clip.prompt + "\n", encoding="utf-8")
         layers = clip.frames.layers
@@ -135,7 +135,7 @@ def _write_exr(folder: Path, depth: Array, ids: Array) -> None:
     os.environ.setdefault("OPENCV_IO_ENABLE_OPENEXR", "1")
     import cv2
 
-    for name, layer in (("depth", depth), ("masks", ids)):
+    for name, stem, layer in (("depth", "Depth", depth), ("masks", "IndexOB", ids)):
         (folder / name).mkdir()
         for i, picture in enumerate(layer):
             try:
@@ -147,7 +147,7 @@ def _write_exr(folder: Path, depth: Array, ids: Array) -> None:
                     "Python starts"
                 ) from error
             assert done
-            (folder / name / f"{i:04d}.exr").write_bytes(data.tobytes())
+            (folder / name / f"{stem}_{i:04d}.exr").write_bytes(data.tobytes())
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def read_bundle(folder: str | Path, *, check: bool = True) -> ClipRecord:
     rollout = read_hdf5(folder / "state.h5")
     if rollout.frames is None:
         raise UserError(f"{folder / 'state.h5'}: holds no frames; get the bundle anew")
-    count, (width, height) = len(rollout.frames), metadata["resolution"]
+    count, (width, height) = len(rollout.frames), metadata["render"]["resolution"]
     layers = {
         **rollout.frames.layers,
         "rgb": LazyLayer(_Picture(folder), (count, height, width, 3), "uint8"),
@@ -212,7 +212,7 @@ class _Picture:
         self.folder = folder
 
     def __call__(self, i: int) -> Array:
-        return read_png(self.folder / "frames" / f"{i:04d}.png")
+        return read_png(self.folder / "frames" / f"{i:05d}.png")
 
 
 class _Depth:
@@ -256,12 +256,12 @@ def _check(folder: Path, metadata: dict[str, Any], clip: ClipRecord) -> None:
             raise UserError(f"{folder / 'metadata.json'}: {key} is not that of state.h5's {KEY}")
     names = [actor.name for actor in clip.actors]
     width, height = clip.size
-    masks = load_npz(folder / "masks.npz", ("masks", "actor_names"))
+    masks = load_npz(folder / "masks.npz", ("masks", "object_names"))
     shape = (len(clip), len(names), height, width)
     if masks["masks"].shape != shape or masks["masks"].dtype != np.bool_:
         is_ = f"{masks['masks'].dtype} {masks['masks'].shape}"
         raise UserError(f"{folder / 'masks.npz'}: masks are {is_}, expected bool {shape}")
-    if masks["actor_names"].tolist() != names or any(
+    if masks["object_names"].tolist() != names or any(
         (masks["masks"][i] != clip.masks(i)).any() for i in range(len(clip))
     ):
         raise UserError(f"{folder / 'masks.npz'}: masks are not those of state.h5's ids")

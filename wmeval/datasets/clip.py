@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
+from wmeval.conventions import continuous_quaternions
 from wmeval.datasets import clip_labels
 from wmeval.datasets.rollout import FrameArray, Frames, Rollout
 from wmeval.errors import UserError, first_problem
@@ -146,7 +147,7 @@ class ActorStates:
 
     Attributes:
         position: (T, N, 3) centre of mass [m].
-        quaternion_wxyz: (T, N, 4).
+        quaternion_wxyz: (T, N, 4); of q and -q the one next to the frame before's.
         linear_velocity: (T, N, 3) [m/s].
         angular_velocity: (T, N, 3) [rad/s].
     """
@@ -313,7 +314,7 @@ class ClipRecord:
         body = np.array([self.body(i) for i in range(len(self.actors))])[None, :]
         return ActorStates(
             log.position[rows, body],
-            log.quaternion_wxyz[rows, body],
+            continuous_quaternions(log.quaternion_wxyz[rows, body]),
             log.linear_velocity[rows, body],
             log.angular_velocity[rows, body],
         )
