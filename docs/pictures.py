@@ -31,12 +31,13 @@ Place = tuple[tuple[float, float, float], tuple[float, float, float], float]
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture: when, and where the camera stands (None: the scene's paper camera)."""
+    """One picture: when, where from (None: the scene's paper camera), in which room."""
 
     env_id: str
     plan: str
     time: str
     camera: Place | None = None
+    setting: str | None = None
 
 
 SHOTS = {
@@ -55,13 +56,25 @@ SHOTS = {
         Shot("WMEval/WanderingGarden-v0", "walk_path", "0.5"),
     )
 }  # fmt: skip
+"""The nine scenes of the sheet."""
+CLIPS = {
+    shot.env_id: shot
+    for shot in (
+        Shot("RigidBench/FreeFall-v0", "clip", "0.25", setting="hallway_interior"),
+        Shot("RigidBench/Bounce-v0", "clip", "0.25", setting="modern_warm_kitchen"),
+        Shot("RigidBench/RampCollision-v0", "clip", "0.375", setting="modern_loft"),
+        Shot("RigidBench/BallChain-v0", "clip", "0.375", setting="dining_room_set"),
+        Shot("RigidBench/DropIntoCluster-v0", "clip", "0.375", setting="beach_gazebo"),
+    )
+}
+"""Tasks whose clips last 2 s: what happens, happens early."""
 LABELED = "WMEval/BeamDomino-v0"
 LAYERS = ("rgb", "depth", "ids", "glass_ids", "normals", "shadow_ids", "shadow_masks")
 
 
 def shot_of(env_id: str) -> Shot:
     """Where a scene looks best; else its first plan after a second."""
-    return SHOTS.get(env_id) or Shot(env_id, plans_of(env_id)[0], "1")
+    return (SHOTS | CLIPS).get(env_id) or Shot(env_id, plans_of(env_id)[0], "1")
 
 
 def shoot(shot: Shot) -> Rollout:
@@ -73,6 +86,8 @@ def shoot(shot: Shot) -> Rollout:
         position, target, fov = shot.camera
         options = {"camera": {"position": position, "target": target, "fov_y_deg": fov}}
         view = "custom"
+    if shot.setting is not None:
+        options = {**options, "setting": shot.setting}
     last = exact(shot.time) + exact("1/24")
     rollout = record(
         env,
