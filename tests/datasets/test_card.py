@@ -254,6 +254,7 @@ def test_its_command_asks_for_the_same_job(monkeypatch):
         rigidbench.generate_rigidbench(
             "train", "clips", seed=5, limit=7, tasks=("bounce", "free_fall"), quality="preview",
             width=320, height=176, format=format, physics="bullet-faithful",
+            materialize=("flow", "boxes"),
         )  # fmt: skip
         command = card.MAKERS["rigidbench"].command(asked[-1], kind)
         with pytest.raises(SystemExit) as stop:
@@ -465,6 +466,11 @@ def test_bundles_have_a_card_too(tmp_path, clips, monkeypatch):
     assert validate(place.url) == []
     text = (tmp_path / "set" / card.README).read_text()
     assert "| masks.npz | bool (T, N, H, W) |" in text
+    bundle = tmp_path / "set" / "bundles" / "00000"
+    files = {p.relative_to(bundle).as_posix() for p in bundle.rglob("*") if p.is_file()}
+    told = {name.removesuffix(", ...") for name, *_ in card._BUNDLE_FILES}
+    assert told <= files
+    assert {name for name in files if not name.startswith("frames/")} <= told
     assert "--format bundle" in text
     monkeypatch.chdir(place.url)
     names = {}

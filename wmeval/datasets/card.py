@@ -93,8 +93,9 @@ _BUNDLE_FILES: tuple[tuple[str, str, str, str], ...] = (
         "of each actor `NAME_positions`, `NAME_rotations` (`wxyz`), `NAME_linear_velocity`, "
         "`NAME_angular_velocity`: differences of successive frames",
     ),
-    ("contacts.json", "text", "m", "contacts of each frame by pair, with points and normals"),
-    ("metadata.json, prompt.txt", "text", "", "task, setting, seed, actors, camera, prompt"),
+    ("contacts.json", "text", "m, N s", "contacts by frame and pair, with points and normals"),
+    ("metadata.json", "text", "", "task, setting, seed, actors, camera, prompt"),
+    ("prompt.txt", "text", "", "the prompt"),
     (
         "state.h5",
         "HDF5",
@@ -139,6 +140,7 @@ def _rigidbench_command(job: Mapping[str, Any], kind: SetKind) -> str:
     words += ["--renderer", job["renderer"], "--physics", job["physics"]]
     words += ["--width", job["width"], "--height", job["height"]]
     words += ["--tasks", ",".join(job["tasks"])] if job["tasks"] else []
+    words += ["--materialize", ",".join(job["materialize"])] if job.get("materialize") else []
     words += ["--format", "bundle" if kind is BUNDLES else "store", "--out", "clips"]
     return " ".join(map(str, words))
 
@@ -333,6 +335,7 @@ def readme(card: Card) -> str:
         command=card.maker.command(card.job, card.kind),
         job={k: _plain(v) for k, v in sorted(card.job.items()) if v not in (None, [], {})},
         layers=stored_layers(card.job, card.rows),
+        materialized=card.job.get("materialize", ()),
         codecs=_CODECS,
         bundle_files=_BUNDLE_FILES,
         conventions=CONVENTIONS,
