@@ -14,6 +14,7 @@ ENGINES: dict[str, str] = {
     "carom": "wmeval.sim.engines.carom:CaromEngine",
     "blender": "wmeval.sim.engines.blender:BlenderEngine",
     "physx": "wmeval.sim.engines.physx:PhysxEngine",
+    "newton": "wmeval.sim.engines.newton:NewtonEngine",
 }
 """Engine name to "module:Class"; the module is imported on first use."""
 
