@@ -47,6 +47,7 @@ _PACKAGES: tuple[tuple[str, bool, str], ...] = (
     ("pydantic", True, ""),
     ("matplotlib", True, ""),
     ("dtaidistance", False, "metrics"),
+    ("ray", False, "ray"),
 )
 
 # Run in processes of their own, so that a broken driver or library cannot take the doctor along.

@@ -5,20 +5,21 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import pytest
-from test_executors import lazy_in_reverse, misbehave, process_of, square
+from test_executors import lazy_in_reverse, misbehave, square
 
 from wmeval.errors import UserError
 from wmeval.jobs import ray_executor
 from wmeval.jobs.executors import Needs, make_executor
 from wmeval.jobs.ray_executor import RayExecutor
 
-pytest.importorskip("ray")
+ray = pytest.importorskip("ray")
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,6 @@ def test_without_ray_it_says_what_brings_it(monkeypatch):
 def test_nothing_to_do_starts_no_cluster():
     with RayExecutor() as executor:
         assert executor.map(square, []) == []
-    import ray
-
     assert not ray.is_initialized()
 
 
@@ -55,7 +54,7 @@ def test_nothing_to_do_starts_no_cluster():
 def test_an_address_where_no_cluster_is_is_named(address):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = address.format(free=server.getsockname()[1])
-    with pytest.raises(UserError, match=f"no Ray cluster at {address}: .*; without an address"):
+    with pytest.raises(UserError, match=f"no Ray cluster at {address}: .*; .*without an address"):
         make_executor("ray", address=address).map(square, [1])
 
 
@@ -79,14 +78,38 @@ def test_room_of_a_node_is_what_its_scarcest_part_gives(node, needs, room):
 # --- on a cluster ---------------------------------------------------------------------------------
 
 
+def processes():
+    """This one and all below it."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+        except OSError:
+            continue
+        parents[int(folder.name)] = int(stat.rsplit(")", 1)[1].split()[1])
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return ours
+
+
 def listening():
-    """Addresses, as the kernel writes them, on which processes of this machine listen."""
-    rows = (
+    """Addresses, as the kernel writes them, on which our processes listen."""
+    sockets = set()
+    for pid in processes():
+        for handle in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                sockets.add(os.readlink(handle))
+            except OSError:
+                continue
+    rows = [
         line.split()
         for table in ("/proc/net/tcp", "/proc/net/tcp6")
         for line in Path(table).read_text().splitlines()[1:]
-    )
-    return {row[1] for row in rows if row[3] == "0A"}
+    ]
+    return {
+        row[1].split(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets
+    }
 
 
 def swell(x: int) -> int:
@@ -102,10 +125,10 @@ def wait_for(what, seconds=60.0):
 
 
 @pytest.mark.accept
+@pytest.mark.timeout(600)
 def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     environment, handler = dict(os.environ), signal.getsignal(signal.SIGTERM)
-    there, folders = listening(), set(Path("/tmp").glob("wmeval-ray-*"))
     seen = []
     with RayExecutor(workers=2, timeout=5, folder=tmp_path) as executor:
         outcomes = executor.map(
@@ -115,12 +138,13 @@ def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, mo
         assert sorted(seen) == [(i, i) for i in range(5)]
 
         # Nobody outside reaches it.
-        ours = listening() - there
-        assert ours
-        loopback = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
-        assert {address.split(":")[0] for address in ours} <= loopback
+        in_v4, in_v6 = "0100007F", "0000000000000000FFFF00000100007F"
+        assert {in_v4, in_v6} == listening()
+        folder = Path(ray._private.worker._global_node.get_session_dir_path()).parent
+        assert folder.is_dir()
 
         # A crash, a bug or a hang costs one unit.
+        executor.workers = 1
         outcomes = executor.map(partial(misbehave, folder=str(tmp_path)), range(8))
         assert [o.ok for o in outcomes] == [True, False, False, False, False, False, True, True]
         assert outcomes[1].error == "its process on 127.0.0.1 died (killed, or crashed)"
@@ -132,17 +156,12 @@ def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, mo
         assert "died" in (outcomes[5].error or "")
         assert sorted(os.listdir(tmp_path)) == ["0", "6", "7"]
 
-        outcomes = executor.map(square, [2, lambda: 0, 3])  # type: ignore[list-item]
-        assert [o.value for o in outcomes] == [4, None, 9]
-        assert "cannot be sent" in (outcomes[1].error or "")
-
         # Workers are processes of their own, and are replaced in time.
-        executor.workers, executor.recycle = 1, 2
-        pids = [o.value for o in executor.map(process_of, range(3))]
-        assert pids[0] == pids[1] != pids[2]
-        executor.recycle, executor.max_bytes = 64, 300 << 20
-        pids = [o.value for o in executor.map(swell, range(3))]
-        assert pids[0] != pids[1] == pids[2]
+        executor.recycle, executor.max_bytes = 2, 300 << 20
+        outcomes = executor.map(swell, [0, 1, lambda: 0, 2, 3])  # type: ignore[list-item]
+        assert "cannot be sent" in (outcomes[2].error or "")
+        pids = [o.value for o in outcomes if o.ok]
+        assert pids[0] != pids[1] == pids[2] != pids[3]
         assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
         # A worker that would write where nobody looks is refused.
@@ -156,13 +175,12 @@ def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, mo
         executor.needs = Needs(gpus=1)
         with pytest.raises(UserError, match="needs 1 cores and 1 GPUs; no node had them"):
             executor.map(square, [1])
-    import ray
-
     assert not ray.is_initialized()
     assert signal.getsignal(signal.SIGTERM) is handler
     assert {**os.environ, "RAY_CLIENT_MODE": ""} == {**environment, "RAY_CLIENT_MODE": ""}
-    assert set(Path("/tmp").glob("wmeval-ray-*")) <= folders
-    assert not (listening() - there) & ours
+    assert not folder.exists()
+    below = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in processes() - {os.getpid()}]
+    assert not [line for line in below if b"ray" in line]
 
 
 STOPPED = """
@@ -187,12 +205,15 @@ def go_on_writing(path: str) -> None:
 
 @pytest.mark.accept
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how):
+def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how, monkeypatch):
     """Ctrl-C goes to the whole group; a kill to the driver alone, which then says nothing more."""
     script = tmp_path / "run.py"
     script.write_text(STOPPED)
+    # Its own folder of temporary files, short as Ray needs it.
+    folder = tempfile.mkdtemp(dir="/tmp")
     run = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path), str(Path(__file__).parent)],
+        env={**os.environ, "TMPDIR": folder},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     written = [tmp_path / "a", tmp_path / "b"]
@@ -210,3 +231,13 @@ def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how):
     sizes = [p.stat().st_size for p in written]
     time.sleep(0.5)
     assert sizes == [p.stat().st_size for p in written]
+
+    # What a killed one left goes with the next.
+    left = list(Path(folder).iterdir())
+    assert len(left) == (how == signal.SIGKILL)
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    with ray_executor._short_folder() as ours:
+        assert list(Path(folder).iterdir()) == [Path(ours)]
+        with ray_executor._short_folder():  # What is in use stays.
+            assert len(list(Path(folder).iterdir())) == 2
+    Path(folder).rmdir()

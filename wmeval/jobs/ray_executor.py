@@ -12,6 +12,7 @@ needs this package, of the same version.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import math
 import os
@@ -48,6 +49,7 @@ _PATIENCE = 300.0
 _FAILED_STARTS = 3
 _LONGEST_BASE = 24
 _ANSWERS_WITHIN = 10.0
+_FOLDER = "wmeval-ray-"
 
 
 class RayExecutor:
@@ -463,7 +465,8 @@ def _answers(address: str) -> None:
 def _no_cluster(address: str, error: Exception) -> UserError:
     return UserError(
         one_line(f"no Ray cluster at {address}: {error}", 300)
-        + "; without an address a cluster of this machine alone is started, and ended with the work"
+        + "; if it asks for a token, set RAY_AUTH_MODE=token; without an address a cluster of this "
+        "machine alone is started, and ended with the work"
     )
 
 
@@ -517,14 +520,23 @@ def _environ(values: dict[str, str | None]) -> None:
 
 @contextmanager
 def _short_folder() -> Iterator[str]:
-    """A temporary folder; the sockets in it must have names of less than 108 characters."""
+    """A temporary folder; the sockets in it must have names of less than 108 characters.
+
+    A lock shows that it is in use; folders of killed processes go with the next one's.
+    """
     base = tempfile.gettempdir()
     base = base if len(base) <= _LONGEST_BASE else "/tmp"
-    folder = tempfile.mkdtemp(prefix="wmeval-ray-", dir=base)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    for left in Path(base).glob(f"{_FOLDER}*/lock"):
+        with contextlib.suppress(OSError), left.open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left.parent, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=_FOLDER, dir=base)
+    with Path(folder, "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
