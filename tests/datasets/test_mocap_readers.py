@@ -9,6 +9,7 @@ import subprocess
 import threading
 import zipfile
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ class Named:
 class Writer(pickle._Pickler):
     """The pure Python pickler, which lets names be written that are not there."""
 
-    dispatch = dict(pickle._Pickler.dispatch)
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
 
     def persistent_id(self, value):
         if isinstance(value, Reference):
@@ -175,9 +176,8 @@ def toss_folder(folder, tosses=3):
 
 def test_both_forms_of_the_tosses_are_one(tmp_path):
     flat = read_contactnets(npz(tmp_path / "t.npz", tosses=3))
-    authors = read_contactnets(
-        toss_folder(tmp_path / "repo" / "data" / "tosses_processed").parents[1]
-    )
+    toss_folder(tmp_path / "repo" / "data" / "tosses_processed")
+    authors = read_contactnets(tmp_path / "repo")
     _, _, v, _, spin, _ = flight()
     for mocap in (flat, authors):
         assert [t.name for t in mocap.trials] == ["toss-000", "toss-001", "toss-002"]

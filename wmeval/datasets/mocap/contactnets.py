@@ -1,8 +1,8 @@
 """The ContactNets cube tosses: a cube thrown on a board, 6-DoF at 148 Hz.
 
 Pfrommer, Halm and Posa, "ContactNets", CoRL 2020; data of DAIRLab/contact-nets (BSD-3). Read from
-the authors' folder (one .pt a toss, lengths in half widths of the cube) or from one .npz of all tosses
-in SI units. Their friction 0.18 and restitution 0.125 are themselves fitted to these tosses.
+the authors' folder (one .pt a toss, lengths in half widths of the cube) or from one .npz of all
+tosses in SI units. Their friction 0.18 and restitution 0.125 are themselves fitted to these tosses.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _header() -> Header:
 
 def _toss(header: Header, name: str, p: F8, q: F8, v: F8, w: F8, where: str) -> Trial:
     """One toss; the published angular velocity is in the cube's frame."""
-    trial = make_trial(
+    return make_trial(
         header,
         name,
         np.arange(len(p)) / RATE,
@@ -63,7 +63,6 @@ def _toss(header: Header, name: str, p: F8, q: F8, v: F8, w: F8, where: str) -> 
         },
         where=where,
     )
-    return trial
 
 
 def rotated(quaternions_wxyz: F8, vectors: F8) -> F8:

@@ -1,8 +1,8 @@
 """Motion capture as data: repeated trials of bodies, markers or named signals.
 
 The format's name is `FORMAT`. In memory all is SI, z up, right-handed, quaternions wxyz, angular
-velocities in the world frame; what is not measured is NaN. Files may state other units (`Units`) and
-y up; readers turn them.
+velocities in the world frame; what is not measured is NaN. Files may state other units (`Units`)
+and y up; readers turn them.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def make_trial(
         where: beginning of error messages, such as the file.
 
     Raises:
-        UserError: an array is missing, unknown, or of the wrong shape; times do not ascend; a number
-            is infinite; a quaternion is not of unit length.
+        UserError: an array is missing, unknown, or of the wrong shape; times do not ascend; a
+            number is infinite; a quaternion is not of unit length.
     """
     at = f"{where}trial {name!r}: "
     t = _array(times, at + "times")
