@@ -211,7 +211,9 @@ def metadata_of(clip: ClipRecord, *, exr: bool = False) -> dict[str, Any]:
             "linear_velocity": "difference of positions to the frame before, m per FRAME",
             "angular_velocity": "Blender XYZ Euler angles of the turn since the frame before, "
             "rad per FRAME; state.h5 has rad/s in the world frame",
-            "contacts.json": "pairs touching since the frame before, an actor first; at most "
+            "contacts.json": f"empty: {unknown}"
+            if (unknown := clip.rollout.metadata.get("contacts"))
+            else "pairs touching since the frame before, an actor first; at most "
             f"{POINTS_PER_PAIR} points of the largest impulses; normals from b to a; m, N s",
             "state.h5": "every substep, SI",
             "exr": "written" if exr else "not written: masks.npz and depth.npz hold the same",

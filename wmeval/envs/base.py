@@ -606,6 +606,11 @@ class WorldEnv(gym.Env[Any, Any]):
         """Version of the renderer; starts it if need be."""
         return self._pictures.version(self.scene, self.meshes)
 
+    @property
+    def renderer_about(self) -> dict[str, Any]:
+        """What the renderer says of itself since it draws: quality, device; {} for most."""
+        return self._pictures.about
+
     # --- snapshots and branches -----------------------------------------------------------------
 
     def get_state(self) -> Snapshot:

@@ -60,6 +60,11 @@ class Pictures:
         """Version of the renderer."""
         return self._of(scene, meshes).version
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the present renderer tells of its quality and device."""
+        return dict(getattr(self._renderer, "about", {}))
+
     def _of(self, scene: Scene, meshes: Meshes) -> Renderer:
         if self._renderer is not None and scene is self._scene:
             return self._renderer

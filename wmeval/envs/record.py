@@ -339,6 +339,7 @@ def _metadata(
         "engine_config": env.world_spec.config.model_dump(mode="json"),
         "renderer": env.renderer if layers else None,
         "renderer_version": env.renderer_version if layers else None,
+        **({"renderer_about": about} if layers and (about := env.renderer_about) else {}),
         "dt": str(env.clock.dt),
         "control_period": str(env.clock.control_period),
         "camera_motion": None
@@ -349,6 +350,8 @@ def _metadata(
         "shape": env.shape() if env.world_spec.rules.chain != "none" else None,
         "wmeval": wmeval.__version__,
         **({"shadow_bits": mask_bits(env.scene)} if "shadow_masks" in layers else {}),
+        # An empty table would read as "nothing touched".
+        **({} if info.contact_impulses else {"contacts": f"not told by engine {info.name}"}),
     }
 
 

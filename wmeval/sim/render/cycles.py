@@ -20,25 +20,26 @@ The same state, version, device kind and preset give the same bits.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.meshes import sphere
+from wmeval.assets.meshes import merge, revolve, sphere
 from wmeval.assets.textures import bake
 from wmeval.conventions import intrinsics, pixel_grid, unproject
 from wmeval.errors import UserError
 from wmeval.jobs.worker import Buffers
 from wmeval.layers import LAYERS
-from wmeval.scene import Material, MeshData, Meshes, Scene
+from wmeval.scene import Material, MeshData, Meshes, Scene, Vessel
 from wmeval.sim.blender_worker import BlenderWorker, blender_python, bpy_version
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render.pieces import GLASS, Pieces, compile_pieces, mean_color
 from wmeval.sim.render.raster import EXPOSURE, HAZE, _daylight, _twilight
 from wmeval.sim.render.skylight import lit_sky, seen_sky
+from wmeval.sim.render.vessel import PATH_M
 
 F4 = NDArray[np.float32]
 F8 = NDArray[np.float64]
@@ -52,6 +53,10 @@ _MAX_PIECES = 32_767
 _SERVE = Path(__file__).with_name("cycles_serve.py")
 _POLISHED = 0.05
 """Roughness up to which chrome and glass count as polished."""
+VESSEL_BOUNCES = 16
+"""Least transmission bounces of a scene with a vessel: two walls and the liquid, there and back."""
+_OVERLAP = 3e-4
+"""How far [m] a liquid reaches into its vessel's wall: no film of air is between them."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +125,18 @@ class CyclesRenderer:
             preset = PRESETS[preset]
         if device not in ("auto", "cpu", "gpu"):
             raise UserError(f"device = {device!r}: choose cpu, gpu or auto")
+        if scene.deformables:
+            raise UserError(
+                f"scene {scene.name!r} has cloth, ropes or solids ({scene.deformables[0].name!r}): "
+                "the cycles renderer draws none: take raster"
+            )
         self.scene, self.preset, self.device = scene, preset, device
         self._python, self._threads, self._timeout = blender_python(python), threads, timeout
         self.version = f"1 (Blender {bpy_version(python) or 'of unknown version'})"
         self._texture_size = texture_size
         self._pieces = compile_pieces(scene, meshes)
+        if self._pieces.vessels:
+            self.preset = preset = _through_vessels(preset)
         if len(self._pieces) > _MAX_PIECES:
             raise UserError(
                 f"scene {scene.name!r} has {len(self._pieces)} visuals: cycles tells {_MAX_PIECES} "
@@ -145,7 +157,7 @@ class CyclesRenderer:
         self._light_key: bytes = b""
         self._modal_key: dict[int, bytes] = {}
         self.about: dict[str, Any] = {}
-        """Blender's version, device and denoiser, once it has started."""
+        """Blender's version, device, denoiser and the preset in force, once it has started."""
 
     # --- the worker -------------------------------------------------------------------------------
 
@@ -162,7 +174,8 @@ class CyclesRenderer:
                 "threads": self._threads,
                 "folder": self._folder.name,
             }
-            self.about, _ = worker.call("build", header, arrays)
+            told, _ = worker.call("build", header, arrays)
+            self.about = {**told, "preset": asdict(self.preset)}
             self._worker = worker
         return self._worker
 
@@ -218,6 +231,7 @@ class CyclesRenderer:
             "poses": poses, "drawn": drawn,
             "seen": drawn if state.hidden is None else drawn & ~state.hidden[self._pieces.body],
             "T_world_camera": np.asarray(state.T_world_camera, np.float64),
+            "open": self._around(state, rotation, centre),
         }  # fmt: skip
         arrays |= self._deformed(state)
         if "rgb" in layers:
@@ -257,6 +271,16 @@ class CyclesRenderer:
             and np.isfinite(state.T_world_camera).all()
         ):
             raise UserError("the state to draw holds NaN or infinite poses")
+
+    def _around(self, state: RenderState, rotation: F8, centre: F8) -> NDArray[np.bool_]:
+        """Pieces (P,) that the camera may be inside of: their inner sides are not to be seen.
+
+        Cycles shows the backs of surfaces, the raster does not; an eye in a head looks out of it.
+        """
+        away = np.asarray(state.T_world_camera, np.float64)[:3, 3] - centre
+        inside = np.abs(np.einsum("pji,pj->pi", rotation, away)) <= self._pieces.half + state.near
+        one_sided = (self._pieces.record[:, 23] == 0) & (self._pieces.kind != GLASS)
+        return np.asarray(inside.all(axis=1) & one_sided)
 
     def _deformed(self, state: RenderState) -> Buffers:
         """Vertices and normals of the meshes whose modal state has changed."""
@@ -362,21 +386,29 @@ def describe(
     layer_of = {name: int(pieces.record[k, 12]) for k, name in enumerate(names)}
     found: dict[tuple[float, ...], int] = {}
     mesh_of: list[int] = []
+    vessels = {held.piece: held.vessel for held in pieces.vessels}
     for k in range(len(pieces)):
         _, u, v, _ = pieces.record[k, 12:16].tolist()
         ball = bool(pieces.ball[k])
-        key = (float(pieces.radius[k]) if ball else float(pieces.slot[k]), float(ball), u, v)
+        size = float(pieces.radius[k]) if ball else float(pieces.slot[k])
+        key = (size, float(ball), u, v, float(k) if k in vessels else -1.0)
         if key not in found:
             number = found[key] = len(found)
-            mesh = _ball(float(pieces.radius[k])) if ball else _stored(pieces, k)
+            if k in vessels:
+                mesh = _vessel(vessels[k])
+            else:
+                mesh = _ball(size) if ball else _stored(pieces, k)
             arrays[f"mesh/{number}/vertices"] = mesh.vertices
             arrays[f"mesh/{number}/triangles"] = mesh.triangles
             arrays[f"mesh/{number}/normals"] = mesh.normals
             arrays[f"mesh/{number}/uv"] = mesh.uv * np.array([u, v], np.float32)
         mesh_of.append(found[key])
+    holding = {names[k] for k in vessels}
     header = {
         "meshes": len(found),
-        "materials": [_look(looks[name], layer_of[name]) for name in numbers],
+        "materials": [
+            _look(looks[name], layer_of[name], clear=name in holding) for name in numbers
+        ],
         "pieces": [
             {
                 "mesh": mesh_of[k],
@@ -389,19 +421,50 @@ def describe(
     return header, arrays, mesh_of
 
 
-def _look(look: Material, layer: int) -> dict[str, Any]:
+def _look(look: Material, layer: int, *, clear: bool = False) -> dict[str, Any]:
+    """A material in the worker's terms; ``clear``: all light goes through that is not reflected."""
     # What is as good as polished reflects and refracts without scatter: no noise, and the sky that
     # is seen, not the one that lights.
     polished = look.roughness <= _POLISHED and (look.mirror > 0 or look.opacity < 1)
+    polished |= look.labelled_solid
+    tint = np.array(look.texture.colors[0], np.float64)
     return {
         "name": look.name,
         "texture": layer,
         "roughness": 0.0 if polished else look.roughness,
         "specular": look.specular,
         "mirror": look.mirror,
-        "transmission": 1.0 if look.labelled_solid else 1.0 - look.opacity,
+        "transmission": 1.0 if look.labelled_solid or clear else 1.0 - look.opacity,
         "ior": look.ior,
+        "clear": clear or look.labelled_solid,
+        # A liquid takes light on the way through it, not where it enters.
+        "absorbs": (-np.log(np.clip(tint, 1e-3, 0.999)) / PATH_M).tolist()
+        if look.labelled_solid
+        else None,
+        "shadow": tint.tolist() if look.labelled_solid else [1.0, 1.0, 1.0],
     }
+
+
+def _through_vessels(preset: Preset) -> Preset:
+    """The preset with as many bounces as it takes to see through a vessel: else it is black."""
+    return replace(
+        preset,
+        bounces=max(preset.bounces, VESSEL_BOUNCES),
+        transmission_bounces=max(preset.transmission_bounces, VESSEL_BOUNCES),
+    )
+
+
+def _vessel(vessel: Vessel) -> MeshData:
+    """A vessel's outer wall, and its inner one a little inwards, seen from the hollow."""
+    outer, profile = revolve(vessel.outer, BALL_SEGMENTS), np.array(vessel.surface.profile)
+    step = np.gradient(profile, axis=0)
+    inward = np.stack([-step[:, 1], step[:, 0]], axis=1)
+    inward /= np.maximum(np.linalg.norm(inward, axis=1, keepdims=True), 1e-12)
+    inner = profile + _OVERLAP * inward
+    inner[:, 0] = np.where(profile[:, 0] > 0, np.maximum(inner[:, 0], 0), 0)
+    wall = revolve([(float(r), float(z)) for r, z in inner], BALL_SEGMENTS)
+    turned = MeshData(wall.vertices, wall.triangles[:, ::-1].copy(), -wall.normals, wall.uv)
+    return merge([outer, turned])
 
 
 def _ball(radius: float) -> MeshData:

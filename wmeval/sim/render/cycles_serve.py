@@ -30,6 +30,9 @@ _EXR_MAGIC = 20000630
 _LEAST_FILTER = 0.01
 """Pixel filter width [px] of labels: they are sampled at the pixel's centre."""
 
+_OPEN, _CLOSED = (1.0, 1.0, 1.0, 1.0), (0.0, 0.0, 0.0, 1.0)
+"""Colours of objects; labels look through the backs of open ones."""
+
 Material = dict[str, Any]
 
 
@@ -51,8 +54,9 @@ class _Stage:
         self._scenes = (self._color, self._labels, self._glass)
         self._device = _use_device(header["device"])
         images = [_texture(texels) for texels in buffers["textures"]]
-        materials = [_material(m, images) for m in header["materials"]]
-        flat = bpy.data.materials.new("flat")
+        self._materials = [_material(m, images) for m in header["materials"]]
+        self._opened: dict[str, Any] = {}
+        flat = _flat()
         self._meshes = [_mesh(k, buffers) for k in range(header["meshes"])]
         self._objects = []
         for number, piece in enumerate(header["pieces"]):
@@ -61,12 +65,14 @@ class _Stage:
             if not mesh.materials:
                 mesh.materials.append(None)
             made.material_slots[0].link = "OBJECT"
-            made.material_slots[0].material = materials[piece["material"]]
+            made.material_slots[0].material = self._materials[piece["material"]]
+            made.color = _CLOSED
             made.pass_index = number + 1
             self._color.collection.objects.link(made)
             (self._glass if piece["glass"] else self._labels).collection.objects.link(made)
             self._objects.append(made)
         self._drawn = self._seen = np.ones(len(self._objects), bool)
+        self._open = np.zeros(len(self._objects), bool)
         self._poses = np.full((len(self._objects), 4, 4), np.nan)
         self._camera = _put_camera(self._scenes)
         lamp = bpy.data.lights.new("sun", "SUN")
@@ -121,6 +127,9 @@ class _Stage:
         for k in np.flatnonzero(buffers["seen"] != self._seen):
             self._objects[k].visible_camera = bool(buffers["seen"][k])
         self._seen = buffers["seen"]
+        for k in np.flatnonzero(buffers["open"] != self._open):
+            self._open_up(self._objects[k], bool(buffers["open"][k]))
+        self._open = buffers["open"]
         for name in buffers:
             if name.startswith("deform/") and name.endswith("/vertices"):
                 number = name.split("/")[1]
@@ -128,6 +137,18 @@ class _Stage:
                 mesh.vertices.foreach_set("co", buffers[name].ravel())
                 _set_normals(mesh, buffers[f"deform/{number}/normals"])
                 mesh.update()
+
+    def _open_up(self, made: Any, on: bool) -> None:
+        """Let the camera look out through the backs of an object, or no longer."""
+        made.color = _OPEN if on else _CLOSED
+        slot = made.material_slots[0]
+        name = slot.material.name
+        if on:
+            if name not in self._opened:
+                self._opened[name] = _see_through_backs(slot.material)
+            slot.material = self._opened[name]
+        else:
+            slot.material = bpy.data.materials[slot.material["closed"]]
 
     def _look(self, header: Header, buffers: Buffers) -> None:
         camera = self._camera
@@ -253,7 +274,16 @@ def _material(look: Material, images: list[Any]) -> Any:
     texture.image = images[look["texture"]]
     surface = nodes.new("ShaderNodeBsdfPrincipled")
     out = nodes.new("ShaderNodeOutputMaterial")
-    links.new(texture.outputs["Color"], surface.inputs["Base Color"])
+    if look["clear"]:
+        surface.inputs["Base Color"].default_value = (1.0, 1.0, 1.0, 1.0)
+    else:
+        links.new(texture.outputs["Color"], surface.inputs["Base Color"])
+    if look["absorbs"] is not None:
+        inside = nodes.new("ShaderNodeVolumeAbsorption")
+        density = max(look["absorbs"])
+        inside.inputs["Density"].default_value = density
+        inside.inputs["Color"].default_value = [*(1 - a / density for a in look["absorbs"]), 1.0]
+        links.new(inside.outputs[0], out.inputs["Volume"])
     clear = look["transmission"]
     for name, value in (
         ("Roughness", look["roughness"]),
@@ -266,12 +296,49 @@ def _material(look: Material, images: list[Any]) -> Any:
     result = surface.outputs[0]
     if clear:
         path, through = nodes.new("ShaderNodeLightPath"), nodes.new("ShaderNodeBsdfTransparent")
+        through.inputs["Color"].default_value = [*look["shadow"], 1.0]
         mix = nodes.new("ShaderNodeMixShader")
         links.new(path.outputs["Is Shadow Ray"], mix.inputs[0])
         links.new(result, mix.inputs[1])
         links.new(through.outputs[0], mix.inputs[2])
         result = mix.outputs[0]
     links.new(result, out.inputs["Surface"])
+    return made
+
+
+def _flat() -> Any:
+    """What all is made of for labels: opaque, but for the backs of open objects."""
+    made = bpy.data.materials.new("flat")
+    made.use_nodes = True
+    nodes, links = made.node_tree.nodes, made.node_tree.links
+    nodes.clear()
+    both = nodes.new("ShaderNodeMath")
+    both.operation = "MULTIPLY"
+    links.new(nodes.new("ShaderNodeNewGeometry").outputs["Backfacing"], both.inputs[0])
+    links.new(nodes.new("ShaderNodeObjectInfo").outputs["Color"], both.inputs[1])
+    mix, out = nodes.new("ShaderNodeMixShader"), nodes.new("ShaderNodeOutputMaterial")
+    links.new(both.outputs[0], mix.inputs[0])
+    links.new(nodes.new("ShaderNodeBsdfDiffuse").outputs[0], mix.inputs[1])
+    links.new(nodes.new("ShaderNodeBsdfTransparent").outputs[0], mix.inputs[2])
+    links.new(mix.outputs[0], out.inputs["Surface"])
+    return made
+
+
+def _see_through_backs(material: Any) -> Any:
+    """The same material, but the camera does not see its backs; shadows are the same."""
+    made = material.copy()
+    made["closed"] = material.name
+    made.use_transparent_shadow = False
+    nodes, links = made.node_tree.nodes, made.node_tree.links
+    out = next(n for n in nodes if n.bl_idname == "ShaderNodeOutputMaterial")
+    both, mix = nodes.new("ShaderNodeMath"), nodes.new("ShaderNodeMixShader")
+    both.operation = "MULTIPLY"
+    links.new(nodes.new("ShaderNodeNewGeometry").outputs["Backfacing"], both.inputs[0])
+    links.new(nodes.new("ShaderNodeLightPath").outputs["Is Camera Ray"], both.inputs[1])
+    links.new(both.outputs[0], mix.inputs[0])
+    links.new(out.inputs["Surface"].links[0].from_socket, mix.inputs[1])
+    links.new(nodes.new("ShaderNodeBsdfTransparent").outputs[0], mix.inputs[2])
+    links.new(mix.outputs[0], out.inputs["Surface"])
     return made
 
 
