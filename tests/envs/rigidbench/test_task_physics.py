@@ -189,7 +189,7 @@ def test_contacts_turn_bodies_as_their_list_says_and_never_add_energy(task: str)
             turn = quaternion_to_matrix(log.state.quaternion_wxyz[:-1, i])
             inertia = turn @ own @ np.swapaxes(turn, 1, 2)
             v, w = log.state.linear_velocity[:, i], log.state.angular_velocity[:, i]
-            given, moment = impulses_on(log, i)
+            _, moment = impulses_on(log, i)
             spun = np.linalg.solve(inertia, moment[..., None])[..., 0]
             held = np.einsum("nij,nj->ni", inertia, w[:-1])
             precession = np.linalg.solve(inertia, np.cross(held, w[:-1])[..., None])[..., 0] * DT
