@@ -57,7 +57,7 @@ MASK_SIZE = 256
 MENISCUS_M = 0.0011
 """Half width of the bright line where liquid meets glass [m]."""
 
-GROUND_SIZE = 512
+GROUND_SIZE = 1024
 """Texels along a side of the map of light that bodies take from the ground."""
 FRAME_BYTES = 512
 """Room for one `Frame` block; a multiple of every driver's alignment of uniform blocks."""
@@ -276,6 +276,7 @@ class Passes:
         self._still: Any = None
         self._still_key = b""
         self._still_set: Mask = np.zeros(0, bool)
+        self._touched: Rect | None = None
         self._programs: dict[str, _Program] = {}
         self._work: dict[str, NDArray[np.int16]] = {}
 
@@ -565,12 +566,30 @@ class Passes:
         if key != self._still_key or (self._still_set & ~steady).any():
             self.draw_shadow(self._still, np.flatnonzero(steady), False)
             self._still_key, self._still_set = key, steady
-        size = self.shadow_size
-        self.device.glCopyImageSubData(
-            self._still[1].glo, gl.TEXTURE_2D, 0, 0, 0, 0,
-            self.shadow[1].glo, gl.TEXTURE_2D, 0, 0, 0, 0, size, size, 1,
-        )  # fmt: skip
-        self.draw_shadow(self.shadow, np.flatnonzero(casts & ~self._still_set), False, clear=False)
+            self._touched = (0, 0, self.shadow_size, self.shadow_size)
+        if self._touched is not None:
+            # What the last picture's movers covered shows the still ones again.
+            x0, y0, x1, y1 = self._touched
+            self.device.glCopyImageSubData(
+                self._still[1].glo, gl.TEXTURE_2D, 0, x0, y0, 0,
+                self.shadow[1].glo, gl.TEXTURE_2D, 0, x0, y0, 0, x1 - x0, y1 - y0, 1,
+            )  # fmt: skip
+        moving = np.flatnonzero(casts & ~self._still_set)
+        self._touched = self._shadow_bounds(instant, moving)
+        self.draw_shadow(self.shadow, moving, False, clear=False)
+
+    def _shadow_bounds(self, instant: Instant, chosen: I8) -> Rect | None:
+        """Texels of the sun's map that some pieces may cover."""
+        if not len(chosen):
+            return None
+        rows, size = instant.sun.rows[:2], self.shadow_size
+        middle = instant.centre[chosen] @ rows[:, :3].T + rows[:, 3]
+        reach = (self.pieces.radius[chosen] / instant.sun.span)[:, None]
+        low = np.floor((middle - reach).min(axis=0) * size).clip(0, size) - 2
+        high = np.ceil((middle + reach).max(axis=0) * size).clip(0, size) + 2
+        x0, y0 = np.maximum(low, 0).astype(int).tolist()
+        x1, y1 = np.minimum(high, size).astype(int).tolist()
+        return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
 
     def draw_shadow(self, target: Any, chosen: I8, ids: bool, *, clear: bool = True) -> None:
         """Back faces as the sun sees them: no lit surface then shadows itself."""

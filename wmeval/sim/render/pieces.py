@@ -42,7 +42,7 @@ LEVELS = 4
 ANCHOR_STEP = 64.0
 """Positions go to the GPU relative to a world point on this grid [m] (float32 keeps its digits)."""
 
-DARKENS_M = (0.1, 0.3)
+DARKENS_M = (0.06, 0.3)
 """How far [m] boxes and meshes take ambient light from their surroundings: their longest half
 extent, within these bounds."""
 
