@@ -47,6 +47,7 @@ from wmeval.scene import (
     Sphere,
 )
 from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.sim.engines.joint_tree import joint_tree
 from wmeval.sim.engines.pairs import Rule, own_values
 from wmeval.sim.engines.pins import Pinned, pinned_vertices, pinned_where
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
@@ -116,7 +117,7 @@ class NewtonEngine(SteppedEngine):
         self._links: dict[int, int] = {}  # scene index to Newton's number
         self._chains: dict[str, list[int]] = {}  # joints of what a body hangs on and itself
         self._articulations: list[list[int]] = []
-        joints = _joint_tree(scene)
+        joints = joint_tree(scene, "newton")
         for i in joints.order:
             self._add(builder, i, meshes, joints.held.get(i), friction[i], restitution[i])
         for chain in self._articulations:
@@ -402,21 +403,20 @@ class NewtonEngine(SteppedEngine):
         )
 
     def _start(self, scene: Scene) -> None:
-        for i in self._links:
+        """Initial velocities, of jointed bodies too."""
+        moving = False
+        for i, number in self._links.items():
             body = scene.bodies[i]
-            if self._motion[i] == DYNAMIC and (
-                any(body.linear_velocity) or any(body.angular_velocity)
-            ):
-                self._put(
-                    i,
-                    (body.position, body.quaternion_wxyz, body.linear_velocity,
-                     body.angular_velocity),
-                )  # fmt: skip
-            elif any(body.linear_velocity) or any(body.angular_velocity):
-                self._carried[i] = (
-                    body.position, body.quaternion_wxyz, body.linear_velocity,
-                    body.angular_velocity,
-                )  # fmt: skip
+            if not (any(body.linear_velocity) or any(body.angular_velocity)):
+                continue
+            put = body.position, body.quaternion_wxyz, body.linear_velocity, body.angular_velocity
+            if self._motion[i] == DYNAMIC:
+                self._write_body(number, put)
+                moving = True
+            else:
+                self._carried[i] = put
+        if moving:
+            self._to_joints()
 
     # --- stepping ---------------------------------------------------------------------------------
 
@@ -502,46 +502,6 @@ class NewtonEngine(SteppedEngine):
     def close(self) -> None:
         """Free everything; idempotent."""
         self._model = self._solver = self._state = self._next = self._contacts = None
-
-
-class _Tree:
-    """Bodies in an order in which what a joint hangs on comes first."""
-
-    def __init__(self, order: list[int], held: dict[int, Joint]) -> None:
-        self.order, self.held = order, held
-
-
-def _joint_tree(scene: Scene) -> _Tree:
-    """Every body that collides, parents first, and the joint that holds it.
-
-    Raises:
-        UserError: joints that close a loop.
-    """
-    held: dict[int, Joint] = {}
-    for joint in scene.joints:
-        i = scene.index(joint.body)
-        if i in held:
-            raise UserError(
-                f"joints {held[i].name!r} and {joint.name!r} both hold {joint.body!r}: engine "
-                "newton has no loops; name the other body first in one of them"
-            )
-        held[i] = joint
-    order: list[int] = []
-
-    def visit(i: int, seen: tuple[int, ...]) -> None:
-        if i in seen:
-            raise UserError(f"joint {held[i].name!r} closes a loop: engine newton has none")
-        if i in order:
-            return
-        joint = held.get(i)
-        if joint is not None and joint.other:
-            visit(scene.index(joint.other), (*seen, i))
-        order.append(i)
-
-    for i, body in enumerate(scene.bodies):
-        if body.collision and body.active:
-            visit(i, ())
-    return _Tree(order, held)
 
 
 __all__ = ["CHOICES", "OPTIONS", "NewtonEngine"]

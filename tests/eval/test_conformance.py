@@ -1,0 +1,170 @@
+"""The conformance suite: measures on motions with known answers, engines that pass it."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from wmeval.errors import UserError
+from wmeval.eval import conformance
+from wmeval.eval.conformance import CHECKS, rows_of, run_suite, spec_of
+from wmeval.eval.truths.rigid import swing_angle
+from wmeval.jobs import installed
+from wmeval.records import CameraLog, LightLog, StateLog, WorldLog
+from wmeval.sim.protocol import EngineConfig
+
+RIGID = [name for name in CHECKS if name not in ("cloth_stretch", "bar_stretch")]
+
+
+def log_of(position, *, dt=Fraction(1, 180), linear=None, angular=None, vertices=None):
+    """A log of bodies whose places (T, B, 3) are known; velocities by differences."""
+    position = np.asarray(position, float)
+    n, b = position.shape[:2]
+    if linear is None:
+        linear = np.gradient(position, float(dt), axis=0)
+    state = StateLog(
+        tuple(f"b{i}" for i in range(b)),
+        dt,
+        np.arange(n),
+        position,
+        np.tile([1.0, 0, 0, 0], (n, b, 1)),
+        np.asarray(linear, float),
+        np.zeros((n, b, 3)) if angular is None else np.asarray(angular, float),
+        np.ones((n, b), bool),
+        np.full((n, b), 2, np.uint8),
+        vertices=vertices or {},
+    )
+    cameras = CameraLog(("c",), np.ones((n, 1)), np.tile(np.eye(4), (n, 1, 1, 1)))
+    lights = LightLog(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3, 3)))
+    return WorldLog(state, cameras, lights)
+
+
+def path(n, x=0.0, y=0.0, z=0.0):
+    return np.stack([np.broadcast_to(np.asarray(v, float), n) for v in (x, y, z)], axis=-1)[:, None]
+
+
+T = np.arange(181) / 180
+
+
+def test_gravity_and_friction_are_read_from_accelerations():
+    fall = log_of(path(181, z=5 - 1.62 * T**2 / 2))
+    assert conformance.effective_gravity(fall) == pytest.approx(1.62, rel=1e-9)
+    angle, friction = math.radians(30), 0.22
+    gone = 9.81 * (math.sin(angle) - friction * math.cos(angle)) * T**2 / 2
+    slide = log_of(path(181, x=gone * math.cos(angle), z=-gone * math.sin(angle)))
+    measured = CHECKS["friction_slide"].measure(slide)
+    assert measured == pytest.approx(friction, abs=1e-9)
+    creeping = log_of(path(181, x=0.004 * T))
+    assert conformance.creep(creeping) == pytest.approx(0.002, rel=0.02)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.3, 0.9])
+def test_restitution_is_the_ratio_of_speeds_about_the_impact(restitution):
+    speed = np.where(T < 0.3, -9.81 * T, restitution * 9.81 * 0.3 - 9.81 * (T - 0.3))
+    speed[T > 0.36] = 0.0
+    log = log_of(path(181), linear=path(181, z=speed))
+    assert conformance.effective_restitution(log) == pytest.approx(restitution, abs=0.02)
+
+
+def test_period_and_energy_of_an_exact_pendulum_are_right():
+    small, amplitude = 2 * math.pi * math.sqrt((0.28**2 + 0.4 * 0.03**2) / (9.81 * 0.28)), 1.5
+    times = np.arange(3601) / 720
+    angle = -swing_angle(times, small, amplitude)
+    places = path(3601, x=0.28 * np.sin(angle), z=1 - 0.28 * np.cos(angle))
+    rate = np.gradient(angle, 1 / 720)
+    log = log_of(places, dt=Fraction(1, 720), angular=path(3601, y=-rate))
+    exact = small * 2 / math.pi * float(_ellipk(math.sin(amplitude / 2) ** 2))
+    assert conformance.pendulum_period(log) == pytest.approx(exact, rel=1e-5)
+    assert conformance.pendulum_energy(log) == pytest.approx(1.0, abs=1e-3)
+    with pytest.raises(UserError, match="did not swing through twice"):
+        conformance.pendulum_period(log.rows(slice(0, 100)))
+
+
+def _ellipk(m):
+    a, g = 1.0, math.sqrt(1 - m)
+    for _ in range(8):
+        a, g = (a + g) / 2, math.sqrt(a * g)
+    return math.pi / 2 / a
+
+
+def test_the_top_s_precession_solves_its_equation_of_motion():
+    """Steady precession keeps dL/dt = torque: checked with the full vectors, not the formula."""
+    top = CHECKS["top"].scene().bodies[0]
+    rate = conformance.top_precession()
+    tilt, arm = math.radians(20), conformance._TOP["arm"]
+    r, h = conformance._TOP["radius"], conformance._TOP["height"]
+    axis = np.array((math.sin(tilt), 0, math.cos(tilt)))
+    turning = np.array(top.angular_velocity)
+    across = (3 * r * r + h * h) / 12 + arm * arm
+    momentum = across * (turning - (turning @ axis) * axis) + r * r / 2 * (turning @ axis) * axis
+    change = np.cross((0, 0, rate), momentum)
+    torque = np.cross(arm * axis, (0, 0, -9.81))
+    assert change == pytest.approx(torque, abs=1e-9)
+    assert np.array(top.linear_velocity) == pytest.approx(np.cross(turning, arm * axis))
+    circle = path(181, x=np.cos(2.5 * T), y=np.sin(2.5 * T))
+    assert conformance.precession(log_of(circle)) == pytest.approx(2.5, rel=1e-9)
+
+
+def test_stiffness_is_read_from_how_far_a_strip_and_a_bar_hang():
+    for name, kind, wanted in (
+        ("strip", "cloth_stretch", 80.0),
+        ("bar", "bar_stretch", 5e4),
+    ):
+        scene = CHECKS[kind].scene()
+        item = scene.deformables[0]
+        from wmeval.deformables import rest_shape
+
+        rest = rest_shape(item, {}).vertices
+        low = rest[:, 2] < rest[:, 2].min() + 1e-9
+        weight = (item.areal_density if name == "strip" else item.density) * -scene.gravity[2]
+        length = float(np.ptp(rest[:, 2]))
+        moved = np.repeat(rest[None], 40, axis=0)
+        moved[1:, low, 2] -= weight * length**2 / 2 / wanted
+        log = log_of(np.zeros((40, 1, 3)), vertices={name: moved})
+        assert CHECKS[kind].measure(log) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["bullet", "physx"])
+def test_an_engine_gives_what_is_asked(engine):
+    if engine == "physx" and installed.version("physx") is None:
+        pytest.skip("engine physx is not installed: wmeval install physx")
+    told = []
+    outcomes = run_suite(engine, told=told.append)
+    assert told == outcomes
+    assert [o.check for o in outcomes] == list(CHECKS)
+    found = {o.check: o for o in outcomes}
+    wrong = {n: (found[n].effective, found[n].reason) for n in RIGID if found[n].status != "ok"}
+    assert not wrong
+    for name, kind in (("cloth_stretch", "cloth"), ("bar_stretch", "soft")):
+        assert found[name].status == "not_run"
+        assert f"engine {engine} has no {kind}" in found[name].reason
+        assert found[name].effective is None
+    rows = rows_of(outcomes)
+    assert {r["version"] for r in rows} == {installed_version(engine)}
+    assert rows[0]["unit"] == "m/s^2"
+
+
+def installed_version(engine):
+    from wmeval.sim.engines import engine_info
+
+    return engine_info(engine).version
+
+
+def test_settings_that_make_an_engine_wrong_show_as_off():
+    """Bullet's raw contact ERP and few iterations: the suite tells, it does not hide."""
+    loose = EngineConfig(iterations=50, restitution_threshold=10.0)
+    (outcome,) = run_suite("bullet", loose, checks=["bounce_0.8"])
+    assert outcome.status == "off"
+    assert outcome.effective == pytest.approx(0.0, abs=0.05)
+
+
+def test_what_cannot_be_run_says_why():
+    (outcome,) = run_suite("bullet", EngineConfig(options={"warp": 9}), checks=["free_fall"])
+    assert outcome.status == "not_run"
+    assert "no option 'warp'" in outcome.reason
+    with pytest.raises(UserError, match="no check 'weather'"):
+        run_suite("bullet", checks=["weather"])
+    with pytest.raises(UserError, match="no engine 'havok'"):
+        run_suite("havok", checks=["free_fall"])
+    assert spec_of(CHECKS["bar_stretch"], "bullet", substeps=2).clock.dt == Fraction(1, 1800)
