@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wmeval.assets import textures
 from wmeval.assets.object_textures import OBJECT_TEXTURES
 from wmeval.assets.textures import TEXTURES, bake, decode_srgb, encode_srgb
 from wmeval.errors import UserError
@@ -30,7 +31,7 @@ def test_shape_and_repeatability(name):
     assert picture.dtype == np.uint8
     assert not picture.flags.writeable
     assert baked(name) is picture  # cached
-    bake.cache_clear()
+    textures._baked.clear()
     assert (baked(name) == picture).all()
     assert (baked(name, seed=1) != picture).any()
 

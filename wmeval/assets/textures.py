@@ -12,6 +12,7 @@ pinch at the poles; its octants and band make rotation about any axis visible.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -806,9 +807,15 @@ def decode_srgb(encoded: NDArray[np.uint8]) -> F4:
     return np.asarray(table[encoded])
 
 
-@lru_cache(maxsize=256)
+KEPT_BYTES = 192 << 20
+"""Baked textures kept in the process; the ones unused for longest go first."""
+
+_baked: dict[tuple[Texture, int], NDArray[np.uint8]] = {}
+_keeping = threading.Lock()
+
+
 def bake(texture: Texture, size: int = 512) -> NDArray[np.uint8]:
-    """One period of a texture, cached in the process.
+    """One period of a texture; those used last are kept in the process.
 
     Args:
         texture: builder, colours and seed (``repeat`` is the renderer's business).
@@ -820,6 +827,12 @@ def bake(texture: Texture, size: int = 512) -> NDArray[np.uint8]:
     Raises:
         UserError: no such builder; the message names the known ones.
     """
+    key = texture, size
+    with _keeping:
+        kept = _baked.pop(key, None)
+        if kept is not None:
+            _baked[key] = kept
+            return kept
     builder = TEXTURES.get(texture.builder)
     if builder is None:
         raise UserError(
@@ -827,4 +840,11 @@ def bake(texture: Texture, size: int = 512) -> NDArray[np.uint8]:
         )
     baked = _encode(builder(size, texture.colors, np.random.default_rng(texture.seed)))
     baked.flags.writeable = False
+    with _keeping:
+        _baked[key] = baked
+        total = sum(array.nbytes for array in _baked.values())
+        for old in list(_baked)[:-1]:
+            if total <= KEPT_BYTES:
+                break
+            total -= _baked.pop(old).nbytes
     return baked
