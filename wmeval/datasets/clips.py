@@ -130,14 +130,23 @@ def _files(meshes: Meshes) -> Iterator[tuple[str, MeshData]]:
     return ((f"{MESHES}/{key}.npz", mesh) for key, mesh in sorted(meshes.items()))
 
 
+_mesh_entries: dict[str, list[int | str]] = {}
+"""What this process has found each mesh's file to be."""
+
+
 def _put_mesh(place: Location, key: str, mesh: MeshData) -> list[int | str]:
     """Write a mesh unless it is there, byte for byte."""
+    # Packing takes longer than looking: clips of one room have the same meshes.
+    there = place.get(key, limit=None) if key in _mesh_entries else None
+    if there is not None and sets.object_entry(there) == _mesh_entries[key]:
+        return list(_mesh_entries[key])
     stream = io.BytesIO()
     np.savez_compressed(stream, **{n: getattr(mesh, n).astype(d) for n, d in MESH_ARRAYS.items()})
     content = stream.getvalue()
     if place.get(key, limit=None) != content:
         place.put(key, content)
-    return sets.object_entry(content)
+    _mesh_entries[key] = sets.object_entry(content)
+    return list(_mesh_entries[key])
 
 
 # --- reading ------------------------------------------------------------------------------------
