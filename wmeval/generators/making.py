@@ -56,6 +56,7 @@ def make_set(
     needs: Needs | None = None,
     timeout: float | None = None,
     max_bytes: int | None = None,
+    order: Callable[[Any], Any] | None = None,
     retries: int = 0,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -75,6 +76,7 @@ def make_set(
         needs: what one sample holds while it is made, where workers are placed.
         timeout: wall time [s] after which a sample is given up.
         max_bytes: memory beyond which a process is replaced after its sample.
+        order: of an item: what is alike in it is made one after the other; None: as they come.
         retries: how often a sample is tried again whose failure may pass (not a `UserError`).
         overwrite: forget the set that is there.
         progress: see `Progress`.
@@ -95,10 +97,13 @@ def make_set(
         asked = range(part, len(items), parts)
         there = [i for i in asked if sets.is_whole(place, i, kind)]
         todo = sorted(set(asked) - set(there))
+        turns = (
+            todo if order is None else [i for _, i in sorted((order(items[i]), i) for i in todo)]
+        )
         try:
             with runner:
                 failed = _make(
-                    place, kind, make, items, todo, len(asked), runner, retries, progress
+                    place, kind, make, items, turns, len(asked), runner, retries, progress
                 )
         finally:
             close_environment()

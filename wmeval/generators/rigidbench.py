@@ -217,6 +217,7 @@ def generate_rigidbench(
         needs=needs_of(job),
         timeout=timeout,
         max_bytes=MAX_BYTES,
+        order=_room,
         retries=RETRIES,
         overwrite=overwrite,
         progress=progress,
@@ -309,6 +310,11 @@ def _refuse_absent(renderer: str, physics: str) -> None:
 
 
 # --- one clip -----------------------------------------------------------------------------------
+
+
+def _room(item: tuple[int, Mapping[str, Any]]) -> tuple[str, str]:
+    """What clips share that a process keeps: their room's meshes and textures, an environment."""
+    return item[1]["scene_id"], item[1]["task_type"]
 
 
 def _clip(
