@@ -79,13 +79,20 @@ def records() -> str:
 def metrics() -> str:
     """The table of metrics."""
     from wmeval.eval.metrics import METRICS
+    from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 
-    rows = [
-        (f"`{m.name}`", m.unit, m.direction, m.dimension, m.nan_rule, m.source)
-        for m in METRICS.values()
-    ]
-    return "# Metrics\n\nEach is reported on its own; there is no composite score.\n\n" + table(
-        ("metric", "unit", "better", "dimension", "when it is not a number", "source"), rows
+    def rows(of: Any) -> list[tuple[str, ...]]:
+        return [
+            (f"`{m.name}`", m.unit, m.direction, m.dimension, m.nan_rule, m.source)
+            for m in of.values()
+        ]
+
+    head = ("metric", "unit", "better", "dimension", "when it is not a number", "source")
+    return (
+        "# Metrics\n\nEach is reported on its own; there is no composite score.\n\n"
+        + table(head, rows(METRICS))
+        + "\n## Engines against truth (GAUGE)\n\n"
+        + table(head, rows(GAUGE_METRICS))
     )
 
 

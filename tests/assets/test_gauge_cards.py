@@ -139,6 +139,12 @@ def test_the_wall_has_118_bricks_that_do_not_overlap():
     assert inside.sum() == 118  # each only itself
 
 
+def test_one_of_the_falling_bodies_is_measured_at_a_time():
+    card = family("nonsmooth_contact")
+    assert [card.measured_in(s, "wood") for s in "123"] == [("pyramid",), ("pyramid",), ("wedge",)]
+    assert all(c.measured_in(s, m) for c, s, m in set_ups())
+
+
 def test_every_number_has_a_source():
     card = family("slope_slider")
     assert card.source("properties.wood.cube.mass") == "metadata"

@@ -452,6 +452,11 @@ class Family(Card):
             if name in there or isinstance(body.shape, Bricks)
         }
 
+    def measured_in(self, subtask: str, material: str) -> tuple[str, ...]:
+        """Bodies of ``measured`` that are there in a set-up."""
+        there = self.bodies_of(subtask, material)
+        return tuple(name for name in self.measured if name in there)
+
     def ground(self, subtask: str, material: str) -> float | None:
         """Height of the ground plane [m]; None where there is none."""
         table = self._subtask(subtask, material).ground
