@@ -15,6 +15,7 @@ ENGINES: dict[str, str] = {
     "blender": "wmeval.sim.engines.blender:BlenderEngine",
     "physx": "wmeval.sim.engines.physx:PhysxEngine",
     "newton": "wmeval.sim.engines.newton:NewtonEngine",
+    "genesis": "wmeval.sim.engines.genesis:GenesisEngine",
 }
 """Engine name to "module:Class"; the module is imported on first use."""
 
