@@ -173,7 +173,7 @@ class SubstepView(StateView, Protocol):
     """
 
     substep: int
-    """Substeps done so far (state index)."""
+    """Substeps done so far (state index); negative while a world settles (`WorldSpec.settle`)."""
     dt: float
     """Substep [s]."""
     action: Sequence[float]
@@ -426,7 +426,11 @@ class EventRules(Card):
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """All that makes a world again: the same spec and the same actions give the same bits."""
+    """All that makes a world again: the same spec and the same actions give the same bits.
+
+    With ``settle`` so many substeps pass before state 0, unrecorded, under no action: states -settle
+    to 0. `SubstepView.substep` tells drivers, which may hold, damp or wait then.
+    """
 
     scene: Scene
     meshes: Meshes
@@ -435,6 +439,7 @@ class WorldSpec:
     rules: EventRules
     engine: str = "bullet"
     config: EngineConfig = field(default_factory=EngineConfig)
+    settle: int = 0
 
 
 # --- pictures -----------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ def pack_spec(spec: WorldSpec) -> tuple[Header, Buffers]:
         "rules": spec.rules.model_dump(mode="json"),
         "engine": spec.engine,
         "config": spec.config.model_dump(mode="json"),
+        "settle": spec.settle,
     }
     arrays = {
         f"{key}/{name}": getattr(mesh, name)
@@ -60,6 +61,7 @@ def unpack_spec(header: Header, buffers: Mapping[str, NDArray[Any]]) -> WorldSpe
         EventRules.model_validate(header["rules"]),
         header["engine"],
         EngineConfig.model_validate(header["config"]),
+        header["settle"],
     )
 
 

@@ -34,6 +34,7 @@ from wmeval.sim.protocol import (
     check_kinds,
 )
 from wmeval.sim.rows import LastRow
+from wmeval.sim.stage import Stage
 
 EVERYTHING = Probe(states="substeps", contacts=True)
 """All states and contacts."""
@@ -117,12 +118,24 @@ class LocalWorld:
         check_kinds(spec.scene, self._engine.info)
         check_deformables(spec.scene, spec.meshes)
         self._engine.build(spec.scene, spec.meshes, spec.config, spec.clock.dt, self._drivers)
+        if spec.settle:
+            self._settle(spec)
         self.substep = 0
         self._ready = True
         log = WorldLog(*self._engine.log(Probe()))
         if self._detector is not None:
             log = dataclasses.replace(log, events=self._detector.reset(log))
         return log
+
+    def _settle(self, spec: WorldSpec) -> None:
+        """Let the substeps before state 0 pass."""
+        if not isinstance(self._engine, Stage) or self._engine.info.clock != "fixed":
+            raise UserError(
+                f"scene {spec.scene.name!r} settles before it begins, which engine {spec.engine!r} "
+                "cannot: run it with bullet"
+            )
+        self._engine.substep = -spec.settle
+        self._engine.run((), 0)
 
     def advance(self, action: Sequence[float], until: int, probe: Probe) -> WorldLog:
         """Run substeps up to state ``until`` under one action; rows as the probe asks.

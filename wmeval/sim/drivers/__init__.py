@@ -30,6 +30,8 @@ DRIVERS: dict[str, str] = {
     "gait": "wmeval.sim.drivers.gait:Gait",
     "bottle": "wmeval.sim.drivers.bottle:Bottle",
     "slosh": "wmeval.sim.drivers.slosh:Slosh",
+    "imposed": "wmeval.sim.drivers.imposed:Imposed",
+    "kick": "wmeval.sim.drivers.imposed:Kick",
 }
 """Kind to "module:Class"; the class has a nested card ``Params`` and takes one of it."""
 
