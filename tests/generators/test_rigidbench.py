@@ -193,6 +193,7 @@ def test_training_refuses_the_evaluations_seeds(tmp_path):
         ({"renderer": "crayon"}, "no renderer 'crayon': choose from raster, cycles"),
         ({"physics": "magic"}, "unknown physics 'magic': choose from bullet, bullet-faithful"),
         ({"format": "tar"}, "unknown format 'tar': choose from store, bundle"),
+        ({"materialize": ["sound"]}, "cannot materialize 'sound': choose from flow, normals"),
         ({"tasks": ["fly"]}, "unknown task 'fly': choose from ball_chain"),
         ({"manifest": "nowhere.json"}, "manifest nowhere.json"),
         ({"assets": "nowhere"}, "asset folder nowhere does not exist"),
@@ -231,6 +232,8 @@ def test_other_settings_are_refused_unless_overwritten(bare, tmp_path):
     bare(tmp_path / "set", limit=1)
     with pytest.raises(UserError, match="physics: 'bullet' there, 'bullet-faithful' asked"):
         bare(tmp_path / "set", limit=1, physics="bullet-faithful")
+    with pytest.raises(UserError, match=r"materialize: None there, \['flow', 'boxes'\] asked"):
+        bare(tmp_path / "set", limit=1, materialize=["boxes", "flow"])
     made = bare(tmp_path / "set", limit=1, tasks=["bounce"], overwrite=True)
     assert made.complete
     assert wmeval.open(tmp_path / "set").facts(0).task_type == "bounce"
@@ -238,10 +241,15 @@ def test_other_settings_are_refused_unless_overwritten(bare, tmp_path):
 
 def test_the_command_makes_a_set(tmp_path, capsys):
     argv = ["generate", "rigidbench", "--manifest", "eval", "--limit", "2", "--workers", "2",
-            "--width", "96", "--height", "64", "--out", str(tmp_path / "set")]  # fmt: skip
+            "--width", "96", "--height", "64", "--materialize", "boxes,flow",
+            "--out", str(tmp_path / "set")]  # fmt: skip
     with pytest.raises(SystemExit) as stop:
         main(argv)
     assert stop.value.code == 0
     assert "2 made" in (said := capsys.readouterr().out)
     assert "clips/hour" in said
     assert validate(tmp_path / "set") == []
+    made = wmeval.open(tmp_path / "set")
+    assert made.job["materialize"] == ["flow", "boxes"]
+    assert made[1].stored("flow") is not None
+    assert set(made[1].rollout.labels) == {"boxes"}
