@@ -5,6 +5,7 @@ import pytest
 
 from wmeval.assets import textures
 from wmeval.assets.object_textures import OBJECT_TEXTURES
+from wmeval.assets.patterns import periodic_field
 from wmeval.assets.textures import TEXTURES, bake, decode_srgb, encode_srgb
 from wmeval.errors import UserError
 from wmeval.scene import Texture
@@ -97,3 +98,10 @@ def test_srgb_round_trip():
 def test_an_unknown_builder_names_the_known_ones():
     with pytest.raises(UserError, match="planks"):
         bake(Texture(builder="velvet", colors=(COLOR,)), 64)
+
+
+def test_grain_finer_than_the_texels_is_none_not_nan():
+    coarse = periodic_field(8, np.random.default_rng(0), low=40.0)
+    assert (coarse == 0).all()
+    fine = periodic_field(128, np.random.default_rng(0), low=40.0)
+    assert fine.std() == pytest.approx(1, rel=1e-5)

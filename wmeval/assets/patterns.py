@@ -29,14 +29,15 @@ def periodic_field(
     """Periodic random field (size, size), zero mean, unit standard deviation.
 
     Spectral synthesis: amplitude ``f ** -slope`` above ``low`` cycles per tile; ``stretch`` > 1
-    draws the grain out along u.
+    draws the grain out along u. Grain finer than the texels is none: zero throughout.
     """
     import cv2
 
     noise = rng.standard_normal((size, size)).astype(np.float32)
     packed = np.asarray(cv2.dft(noise), np.float32) * _amplitude(size, slope, low, stretch)
     field = cv2.idft(packed, flags=cv2.DFT_REAL_OUTPUT)
-    return np.asarray(field / field.std(), np.float32)  # its mean has been left out
+    spread = field.std()
+    return np.asarray(field / (spread if spread > 0 else 1), np.float32)  # its mean is left out
 
 
 @lru_cache(maxsize=64)
