@@ -216,7 +216,20 @@ def test_a_rollout_is_made_kept_and_made_again(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "what", ["envs", "plans", "engines", "renderers", "candidates", "adapters", "layers", "metrics"]
+    "what",
+    [
+        "envs",
+        "plans",
+        "engines",
+        "renderers",
+        "candidates",
+        "adapters",
+        "layers",
+        "metrics",
+        "families",
+        "truths",
+        "published",
+    ],
 )
 def test_every_table_is_listed(what, capsys):
     code, out, error = run(capsys, "list", what)

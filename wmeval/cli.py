@@ -177,7 +177,8 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="envs, plans, engines, renderers, candidates, adapters, layers or metrics."
+            help="envs, plans, engines, renderers, candidates, adapters, layers, metrics, "
+            "families, truths or published."
         ),
     ] = "envs",
 ) -> None:

@@ -100,9 +100,72 @@ def _layers() -> Listing:
 
 def _metrics() -> Listing:
     from wmeval.eval.metrics import METRICS
+    from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 
-    rows = [(m.name, m.unit, m.direction, m.dimension, m.source) for m in METRICS.values()]
+    known = (*METRICS.values(), *GAUGE_METRICS.values())
+    rows = [(m.name, m.unit, m.direction, m.dimension, m.source) for m in known]
     return "metrics", ("name", "unit", "better", "dimension", "source"), rows
+
+
+def _families() -> Listing:
+    from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
+
+    rows = [
+        (
+            card.id,
+            card.kind,
+            str(len(card.subtasks)),
+            ", ".join(card.materials),
+            f"{card.quantity} {QUANTITY_UNITS[card.quantity]}",
+            "x" if card.benchmarked else "",
+            card.says,
+        )
+        for card in families().values()
+    ]
+    columns = ("family", "kind", "subtasks", "materials", "compared", "benchmarked", "what it is")
+    return "families of GAUGE", columns, rows
+
+
+def _truths() -> Listing:
+    from wmeval.assets.gauge_cards import families
+    from wmeval.eval.truths import predict
+
+    rows = []
+    for card in families().values():
+        for name, subtask in card.subtasks.items():
+            for material in subtask.frames:
+                rows += [
+                    (card.id, name, material, key, f"{number.value:.5g}", number.unit, number.says)
+                    for made in predict(card, name, material)
+                    for key, number in made.numbers.items()
+                ]
+    columns = ("family", "subtask", "material", "number", "value", "unit", "what it is")
+    return "closed forms, worked out for the cards", columns, rows
+
+
+def _published() -> Listing:
+    from wmeval.assets.gauge_published import published
+
+    known = published()
+
+    def text(value: float | None) -> str:
+        return "-" if value is None else f"{value:g}"
+
+    rows = [
+        (
+            row.family, row.subtask, row.material, row.metric,
+            f"{row.baseline:g} ({text(row.spread)})", row.unit,
+            *(text(row.engines[e]) for e in known.engines),
+        )
+        for row in known.rows
+    ]  # fmt: skip
+    engines = (f"{e.name} {e.version}" for e in known.engines.values())
+    columns = ("family", "subtask", "material", "metric", "baseline (std)", "unit", *engines)
+    return (
+        "published by GAUGE (Table 5), engines over the baseline, el raw; not ours",
+        columns,
+        rows,
+    )
 
 
 LISTINGS: dict[str, Callable[[], Listing]] = {
@@ -114,6 +177,9 @@ LISTINGS: dict[str, Callable[[], Listing]] = {
     "adapters": _adapters,
     "layers": _layers,
     "metrics": _metrics,
+    "families": _families,
+    "truths": _truths,
+    "published": _published,
 }
 
 
