@@ -143,14 +143,14 @@ def pomegranate_skin(size: int, colors: Colors, rng: Rng) -> F4:
 def kiwi_fuzz(size: int, colors: Colors, rng: Rng) -> F4:
     """Brown fuzz. Colours: skin, hairs, ends."""
     d = sphere_map(size)
-    hairs = solid_noise(_meridians(d, 3, 3), rng, frequency=9, octaves=3, gain=0.9)
-    hairs = hairs + 0.8 * solid_noise(d, rng, frequency=26, octaves=2, gain=0.9)
+    hairs = solid_noise(_meridians(d, 6, 2.2), rng, frequency=9, octaves=3, gain=0.95)
+    hairs = hairs + 0.5 * solid_noise(d, rng, frequency=26, octaves=2, gain=0.9)
     rgb = mix(
         flat(color_of(colors, 0)),
         flat(color_of(colors, 1, fallback=0.65)),
-        step(-0.8, 2.2, np.asarray(hairs, np.float32)),
+        step(-0.2, 2.4, np.asarray(hairs, np.float32)),
     )
-    ends = step(0.90, 0.995, np.abs(d[2]) + 0.012 * hairs)
+    ends = step(0.93, 0.995, np.abs(d[2]) + 0.012 * hairs)
     rgb = mix(rgb, flat(color_of(colors, 2, fallback=0.4)), 0.85 * ends)
     return shade(rgb, 0.10 * solid_noise(d, rng, frequency=2, octaves=3), _grain(d, rng, 0.04))
 

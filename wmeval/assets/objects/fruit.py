@@ -97,12 +97,12 @@ def kiwi() -> Parts:
         rough = 1 + 0.010 * bumps(d, 11, 1.5, 2) + 0.004 * bumps(d, 12, 12, 2)
         return around(0.5 * s**0.94 * rough, turn, height)
 
-    fuzz = look("kiwi_fuzz", "kiwi_fuzz", (0.20, 0.13, 0.042), (0.36, 0.265, 0.11),
-                (0.075, 0.045, 0.02), roughness=0.9, specular=0.1)  # fmt: skip
-    nub = look("kiwi_nub", "stem_bark", (0.06, 0.04, 0.02), (0.10, 0.07, 0.04), roughness=0.9)
+    fuzz = look("kiwi_fuzz", "kiwi_fuzz", (0.155, 0.088, 0.033), (0.37, 0.245, 0.11),
+                (0.06, 0.034, 0.016), roughness=0.9, specular=0.1)  # fmt: skip
+    nub = look("kiwi_nub", "stem_bark", (0.13, 0.09, 0.045), (0.22, 0.16, 0.085), roughness=0.9)
     return (
         part(round_skin(shape, axis="x"), fuzz),
-        part(placed(ellipsoid(0.016, 0.04, 0.04, columns=16, rows=8), 0.645, 0, 0), nub),
+        part(placed(ellipsoid(0.022, 0.062, 0.062, columns=16, rows=8), 0.645, 0, 0), nub),
     )
 
 
