@@ -13,7 +13,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-MODULES = ("startup", "physics", "environment", "scenes", "raster", "storage", "clips", "http")
+MODULES = (
+    "startup",
+    "physics",
+    "environment",
+    "scenes",
+    "raster",
+    "storage",
+    "clips",
+    "cycles",
+    "http",
+)
 
 
 def machine() -> dict[str, Any]:

@@ -196,6 +196,8 @@ def test_a_killed_or_slow_blender_is_one_clear_error():
     with pytest.raises(WorkerError, match="engine blender died") as caught:
         world.advance((), 100, Probe())
     assert "\n" not in str(caught.value)
+    world.reset()  # with another Blender
+    assert len(world.advance((), 10, Probe()).state.position)
     world.close()
     engine = make_engine("blender")
     spec = scene_of_two()

@@ -339,6 +339,11 @@ class WorkerClient:
         self._sock, self._process = sock, process
         self._finalizer = weakref.finalize(self, _let_go, sock, process)
 
+    @property
+    def failed(self) -> bool:
+        """It died, hung, sent garbage or was ended: every further call fails."""
+        return self._failure is not None or not self._finalizer.alive
+
     # --- verbs ----------------------------------------------------------------------------------
 
     def call(

@@ -74,6 +74,11 @@ class BlenderWorker:
         """The worker's process."""
         return self._client.pid
 
+    @property
+    def lost(self) -> bool:
+        """It crashed or hung: it answers no more, and another one is to be made."""
+        return self._client.failed
+
     def call(
         self, verb: str, header: Mapping[str, Any], buffers: Mapping[str, NDArray[Any]]
     ) -> tuple[Header, Buffers]:

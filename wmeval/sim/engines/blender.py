@@ -160,7 +160,7 @@ class BlenderEngine(Stage):
 
     def _running(self, python: str, timeout: float) -> BlenderWorker:
         asked = (python, timeout)
-        if self._worker is None or asked != self._asked:
+        if self._worker is None or self._worker.lost or asked != self._asked:
             self.close()
             self._worker = BlenderWorker(_SERVE, "engine blender", python=python, timeout=timeout)
             self._asked = asked

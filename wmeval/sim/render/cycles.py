@@ -162,7 +162,10 @@ class CyclesRenderer:
     # --- the worker -------------------------------------------------------------------------------
 
     def _started(self) -> BlenderWorker:
+        if self._worker is not None and self._worker.lost:
+            self._end()  # The next picture has a Blender of its own.
         if self._worker is None:
+            self._light_key, self._modal_key = b"", {}
             self._folder = tempfile.TemporaryDirectory(prefix="wmeval-cycles-")
             worker = BlenderWorker(
                 _SERVE, "renderer cycles", python=self._python, timeout=self._timeout
@@ -182,6 +185,9 @@ class CyclesRenderer:
     def close(self) -> None:
         """End Blender; idempotent."""
         self._closed = True
+        self._end()
+
+    def _end(self) -> None:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
