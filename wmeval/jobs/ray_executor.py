@@ -190,7 +190,9 @@ class _Hello:
 class _Unit:
     """The actor. It answers with pickles, so that what cannot be sent is the unit's own failure."""
 
-    def begin(self, function: bytes, folder: str, paths: list[str], seen: str | None) -> _Hello:
+    def begin(
+        self, function: bytes, folder: str, paths: list[str], seen: str | None, cores: int
+    ) -> _Hello:
         """Find the function, from the folder and on the paths of who asked for the work."""
         import wmeval
 
@@ -198,6 +200,8 @@ class _Unit:
 
         # Ctrl-C reaches the whole group; who ends the work is the driver.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Mesa's software driver spreads drawing over threads: no more of them than cores held.
+        os.environ.setdefault("LP_NUM_THREADS", str(cores if cores > 1 else 0))
         with contextlib.suppress(OSError):
             os.chdir(folder)
         sys.path.extend(path for path in paths if path not in sys.path)
@@ -275,7 +279,9 @@ class _Run:
                 starting = sum(w.unit < 0 for w in self.pool)
                 while len(self.pool) < self.most and starting < len(waiting):
                     made = actor.remote()
-                    answer = made.begin.remote(self.function, os.getcwd(), sys.path, self.seen)
+                    answer = made.begin.remote(
+                        self.function, os.getcwd(), sys.path, self.seen, math.floor(needs.cpus)
+                    )
                     self.pool.append(_Worker(made, answer))
                     starting += 1
                 self._collect(waiting, here)
