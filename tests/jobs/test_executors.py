@@ -168,3 +168,21 @@ def _state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return "Z"
+
+
+def drawing_threads(_: int) -> str | None:
+    return os.environ.get("LP_NUM_THREADS")
+
+
+def test_workers_share_the_cores_for_drawing_unless_told_otherwise(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.delenv("LP_NUM_THREADS", raising=False)
+
+    def found(workers):
+        return [o.value for o in LocalExecutor(workers=workers).map(drawing_threads, [0])]
+
+    assert found(1) == ["4"]
+    assert found(2) == ["2"]
+    assert found(4) == ["0"]
+    monkeypatch.setenv("LP_NUM_THREADS", "3")
+    assert found(4) == ["3"]

@@ -142,7 +142,17 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _work(function: Callable[[Any], Any], channel: Connection) -> None:
+def _drawing_threads(workers: int) -> str:
+    """What ``LP_NUM_THREADS`` says to Mesa's software driver: a worker's share of the cores.
+
+    Drawing is spread over so many threads; where the others' work fills the cores, none helps (0).
+    """
+    share = (os.cpu_count() or 1) // max(workers, 1)
+    return str(share if share > 1 else 0)
+
+
+def _work(function: Callable[[Any], Any], channel: Connection, drawing_threads: str) -> None:
+    os.environ.setdefault("LP_NUM_THREADS", drawing_threads)
     # Ctrl-C reaches the whole group; who ends the work is the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -250,7 +260,8 @@ class LocalExecutor:
 
         def hire() -> _Worker:
             ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(function, theirs), daemon=True)
+            threads = _drawing_threads(self.workers)
+            process = context.Process(target=_work, args=(function, theirs, threads), daemon=True)
             # A worker starts with the signal blocked, for it cannot ignore it before it runs; the
             # tracker, started by the first worker otherwise, would unblock it.
             resource_tracker.ensure_running()
