@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from wmeval.assets.gauge_cards import ORDER, families, family
+from wmeval.assets.gauge_cards import ORDER, Family, families, family
 from wmeval.assets.gauge_profiles import Measured, motion
 from wmeval.errors import UserError
 from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, closed_forms, flexible, predict, rigid, soft
@@ -169,6 +169,17 @@ def test_a_measured_motion_changes_what_is_predicted():
     assert angle == pytest.approx(made.numbers["friction_angle"].value, abs=0.1)
     with pytest.raises(UserError, match="nothing drives 'cube'"):
         predict(card, "3", "wood", motions={"cube": slower})
+
+
+def test_a_closed_form_refuses_what_it_does_not_cover():
+    times = np.linspace(0, 1, 5)
+    pulled = Measured(times, np.column_stack([-times, 0 * times, 0 * times, 0 * times]))
+    with pytest.raises(UserError, match="no measured motion of 'rod'"):
+        predict(family("tablecloth_pulling"), "1", "wood", motions={"rod": pulled})
+    card = family("bouncing_ball").model_dump(exclude_none=True)
+    card["bodies"]["ball"]["shape"] = {"type": "box", "size": (0.06, 0.06, 0.06)}
+    with pytest.raises(UserError, match=r"bodies\.ball of type sphere; the card gives box"):
+        predict(Family.model_validate(card), "1", "rubber")
 
 
 # --- by independent means -------------------------------------------------------------------------

@@ -29,9 +29,7 @@ def _weight(s: SetUp) -> float:
 
 
 def _sheet(s: SetUp) -> Sheet:
-    shape = s.body("textile").shape
-    assert isinstance(shape, Sheet)
-    return shape
+    return s.shape("textile", Sheet)
 
 
 # --- rope and textiles ----------------------------------------------------------------------------
@@ -252,8 +250,7 @@ def beam_is_pressed(s: SetUp) -> Prediction:
 
 def rod_sticks_and_slips(s: SetUp) -> Prediction:
     """`soft.stick_slip` from the press that the clamp makes first."""
-    rod = s.body("rod").shape
-    assert isinstance(rod, Cylinder)
+    rod = s.shape("rod", Cylinder)
     press = abs(float(s.motion("clamp", np.array([0.5])).offset[0, 2]))
     young, nu = _elastic(s, "rod")
     made = soft.stick_slip(young, rod.radius, rod.length, s.number("rod", "friction"), press)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from wmeval.assets.gauge_cards import Body, Drive, Family, Pose, rotation
 from wmeval.assets.gauge_profiles import Measured, Motion, motion
 from wmeval.errors import UserError
+from wmeval.scene import Card
 
 F8 = NDArray[np.float64]
+_S = TypeVar("_S", bound=Card)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,33 @@ class SetUp:
         """A body of the family."""
         return self.card.bodies[name]
 
+    def shape(self, name: str, kind: type[_S]) -> _S:
+        """The shape of a body.
+
+        Raises:
+            UserError: it is of another kind: the closed form does not hold for it.
+        """
+        shape = self.card.bodies[name].shape
+        if not isinstance(shape, kind):
+            raise UserError(
+                f"{self.card.id}: the closed form wants bodies.{name} of type "
+                f"{kind.__name__.lower()}; the card gives {shape.type}"
+            )
+        return shape
+
+    def rod(self, name: str) -> float:
+        """Length of the rod that a body hangs from [m].
+
+        Raises:
+            UserError: it hangs from none.
+        """
+        rod = self.card.bodies[name].rod
+        if rod is None:
+            raise UserError(
+                f"{self.card.id}: bodies.{name} hangs from no pivot: give hinge and rod"
+            )
+        return rod
+
     @property
     def ground(self) -> float:
         """Height of the ground [m].
@@ -107,8 +137,13 @@ class SetUp:
         """The card's drive of a body.
 
         Raises:
-            UserError: nothing drives it.
+            UserError: nothing drives it, or a measured motion does.
         """
+        if body in self.motions:
+            raise UserError(
+                f"{self.card.id}: the closed form takes numbers of a profile: no measured motion"
+                f" of {body!r} can replace it"
+            )
         for drive in self.card.drives(self.subtask, self.material):
             if drive.body == body:
                 return drive

@@ -38,8 +38,7 @@ def _falling(start: F8, acceleration: F8) -> Callable[[F8], F8]:
 
 def tetrahedron_slides(s: SetUp) -> Prediction:
     """`rigid.tetrahedron_slide`, frame by frame until it tips."""
-    shape = s.body("tetrahedron").shape
-    assert isinstance(shape, Convex)
+    shape = s.shape("tetrahedron", Convex)
     points = np.array(shape.points)
     leg = float(np.linalg.norm(points[1] - points[0]))
     made = rigid.tetrahedron_slide(leg, s.number("tetrahedron", "friction"))
@@ -61,9 +60,7 @@ def falls_until_contact(s: SetUp) -> Prediction:
     there = s.card.bodies_of(s.subtask, s.material)
     body = next(n for n, b in there.items() if b.motion == "dynamic")
     base = next(n for n, b in there.items() if b.motion == "fixed")
-    shape, plate = there[body].shape, there[base].shape
-    assert isinstance(shape, Convex)
-    assert isinstance(plate, Prism)
+    shape, plate = s.shape(body, Convex), s.shape(base, Prism)
     points = np.array(shape.points) @ s.rotation(body).T + s.position(body)
     pieces = [
         np.array([(x, y, z) for x, y in piece for z in (plate.bottom, plate.top)])
@@ -80,9 +77,7 @@ def falls_until_contact(s: SetUp) -> Prediction:
 
 def _board(s: SetUp) -> tuple[float, float, float, F8]:
     """The s of the cube's start, its height above the axis, half length, and board's rotation."""
-    board, cube = s.body("board").shape, s.body("cube").shape
-    assert isinstance(board, Box)
-    assert isinstance(cube, Box)
+    board, cube = s.shape("board", Box), s.shape("cube", Box)
     turn = s.rotation("board")
     own = turn.T @ (s.position("cube") - s.position("board"))
     return float(own[0]), (board.size[2] + cube.size[2]) / 2, board.size[0] / 2, turn
@@ -157,8 +152,7 @@ def cube_slides_as_board_tilts(s: SetUp) -> Prediction:
 
 def cube_on_turntable(s: SetUp) -> Prediction:
     """`rigid.turntable` with the card's or a measured spin, until the rim."""
-    plate = s.body("plate").shape
-    assert isinstance(plate, Cylinder)
+    plate = s.shape("plate", Cylinder)
     axis = s.position("plate")
     start = s.position("cube")
     place = (float(start[0] - axis[0]), float(start[1] - axis[1]))
@@ -194,8 +188,7 @@ def cube_on_turntable(s: SetUp) -> Prediction:
 
 def ball_bounces(s: SetUp) -> Prediction:
     """`rigid.bounce` from the ball's starting height."""
-    ball = s.body("ball").shape
-    assert isinstance(ball, Sphere)
+    ball = s.shape("ball", Sphere)
     start = s.position("ball")
     radius = ball.diameter / 2
     height = float(start[2]) - radius - s.ground
@@ -225,28 +218,25 @@ def ball_bounces(s: SetUp) -> Prediction:
 
 def _swing(s: SetUp, body: str, *, solid: bool = False) -> tuple[float, float, float]:
     """Length, amplitude [rad] (signed about the hinge) and small period of a hung ball."""
-    hung = s.body(body)
-    assert hung.rod is not None
+    hung, rod = s.body(body), s.rod(body)
     euler = s.pose(body).euler_deg
     amplitude = math.radians(euler[0] if hung.hinge == "x" else euler[1])
-    ball = hung.shape
-    assert isinstance(ball, Sphere)
+    ball = s.shape(body, Sphere)
     mass = s.number(body, "mass")
     inertia = 0.1 * mass * ball.diameter**2 if solid else 0.0
-    return hung.rod, amplitude, rigid.small_period(hung.rod, mass=mass, inertia=inertia)
+    return rod, amplitude, rigid.small_period(rod, mass=mass, inertia=inertia)
 
 
 def hung_position(s: SetUp, body: str, angles: F8) -> F8:
     """Centres (N, 3) [m] of a ball that hangs from its pivot at angles about its hinge [rad]."""
-    hung = s.body(body)
-    assert hung.rod is not None
+    hung, rod = s.body(body), s.rod(body)
     out = np.tile(s.position(body), (len(angles), 1))
-    out[:, 2] -= hung.rod * np.cos(angles)
+    out[:, 2] -= rod * np.cos(angles)
     # A positive turn about x swings a hanging body to +y, about y to -x.
     if hung.hinge == "x":
-        out[:, 1] += hung.rod * np.sin(angles)
+        out[:, 1] += rod * np.sin(angles)
     else:
-        out[:, 0] -= hung.rod * np.sin(angles)
+        out[:, 0] -= rod * np.sin(angles)
     return out
 
 
@@ -307,11 +297,8 @@ def cradle_transfers(s: SetUp) -> Prediction:
 def wall_is_struck(s: SetUp) -> Prediction:
     """A swing until the ball meets the wall's face."""
     _, amplitude, small = _swing(s, "ball")
-    wall, ball = s.body("wall").shape, s.body("ball").shape
-    assert isinstance(wall, Bricks)
-    assert isinstance(ball, Sphere)
-    rod = s.body("ball").rod
-    assert rod is not None
+    wall, ball = s.shape("wall", Bricks), s.shape("ball", Sphere)
+    rod = s.rod("ball")
     pivot = s.position("ball")
     face = min(wall.columns) - wall.size[0] / 2 - ball.diameter / 2
     # It starts on the other side of the pivot: the angle about +y is negative at the wall.
