@@ -21,6 +21,7 @@ MODULES = (
     "raster",
     "storage",
     "clips",
+    "making",
     "cycles",
     "http",
 )
