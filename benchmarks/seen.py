@@ -33,7 +33,7 @@ def main() -> None:
         "layers": ("ids",),
         "physics": args.physics,
         "renderer": "raster",
-        "renderer_options": {"texture_size": 64},
+        "renderer_options": {"texture_size": 128},
     }
     shares: dict[str, list[float]] = {}
     for row in sorted(chosen, key=lambda r: (r.task_type, r.scene_id)):
