@@ -45,7 +45,7 @@ from wmeval.errors import UserError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import DYNAMIC, Body, Meshes, Scene
 from wmeval.sim.engines.bullet_joints import LINK, make_constraint, make_link, plan_joints
-from wmeval.sim.engines.bullet_shapes import make_shape, principal_inertia
+from wmeval.sim.engines.bullet_shapes import HULL_MARGIN, make_shape, principal_inertia
 from wmeval.sim.protocol import (
     ContactPoint,
     Driver,
@@ -75,9 +75,12 @@ _SWITCHES = ("cone_friction", "split_impulse", "maximal_coordinates")
 _BODY_OPTIONS = {
     "contact_breaking_threshold": ("", 0.0, 1.0),
     "contact_processing_threshold": ("", 0.0, 1.0),
+    "hull_margin": ("", 0.0, 0.01),
     "maximal_coordinates": ("", 0, 1),
 }
-"""Options that bodies are made with; the first is of the process (see `BulletEngine._own`)."""
+"""Options that bodies are made with; the first is of the process (see `BulletEngine._own`). A hull
+collides ``hull_margin`` [m] before it is reached: 1 mm, by which hulls that begin in contact
+overlap; less for those."""
 
 BREAKING_THRESHOLD_M = 0.02
 """Bullet's default: the distance at which a contact is given up."""
@@ -172,6 +175,7 @@ class BulletEngine(Stage):
         self._set_stage(scene, dt)
         self._body_threshold = body_options["contact_processing_threshold"]
         self._breaking = body_options["contact_breaking_threshold"]
+        self._hull_margin = body_options["hull_margin"]
         self._own()
         self._maximal = bool(body_options["maximal_coordinates"])
         if scene.joints and self._maximal:
@@ -272,8 +276,15 @@ class BulletEngine(Stage):
         )
         if margin is not None:
             self._p.changeDynamics(
-                number, link, collisionMargin=margin, physicsClientId=self._client
+                number,
+                link,
+                collisionMargin=self._margin(margin),
+                physicsClientId=self._client,
             )
+
+    def _margin(self, margin: float) -> float:
+        """Collision margin [m] of a mesh."""
+        return self._hull_margin if margin == HULL_MARGIN else margin
 
     def _add_link(self, i: int, body: Body, meshes: Meshes) -> int:
         joint = self._joints.links[body.name]
@@ -761,7 +772,8 @@ class BulletEngine(Stage):
                     shape = make_shape(p, c, body, self._meshes)
                     copy = p.createMultiBody(0.0, shape.index, physicsClientId=c)
                     if shape.margin is not None:
-                        p.changeDynamics(copy, -1, collisionMargin=shape.margin, physicsClientId=c)
+                        margin = self._margin(shape.margin)
+                        p.changeDynamics(copy, -1, collisionMargin=margin, physicsClientId=c)
                     self._rays[copy] = (i, number)
         c = self._rays_client
         for copy, (_, number) in self._rays.items():
@@ -810,6 +822,7 @@ def _parameters(config: EngineConfig) -> tuple[dict[str, float], dict[str, float
     parameters: dict[str, float] = {}
     bodies = dict.fromkeys(_BODY_OPTIONS, 0.0)
     bodies["contact_breaking_threshold"] = BREAKING_THRESHOLD_M
+    bodies["hull_margin"] = HULL_MARGIN
     known = {**OPTIONS, **_BODY_OPTIONS}
     for key, value in config.options.items():
         if key not in known:

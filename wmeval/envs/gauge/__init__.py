@@ -1,0 +1,1 @@
+"""GAUGE's 22 families as environments: from a family's card to a scene, its motion and markers."""
