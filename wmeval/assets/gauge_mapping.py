@@ -2,8 +2,8 @@
 
 The published settings use these functions and nothing else. Each returns what it chose and the
 regime it chose it in, so that a result says whether a fall-back stands behind it. Symbols: K_s and
-K_sh stretch and shear stiffness per unit width [N/m], t thickness [m], K_theta torque per angle of a
-bending hinge [N m], nu Poisson's ratio.
+K_sh stretch and shear stiffness per unit width [N/m], t thickness [m], K_theta torque per angle of
+a bending hinge [N m], nu Poisson's ratio.
 
 Oddities that are kept: the fall-backs of eqs. 6 and 11 discard the measured shear stiffness, which
 of the seven textiles only uniform cloth keeps; the ratio 2.7 of eq. 11 is an engineering prior.
