@@ -15,7 +15,7 @@ from wmeval.records import WorldLog
 from wmeval.scene import Box, Capsule, Collision, Cylinder, Sphere
 from wmeval.sim.engines import engine_info, interpreter_of, make_engine
 from wmeval.sim.protocol import DriverSpec, EngineConfig, Probe
-from wmeval.sim.world import WorkerWorld, open_world
+from wmeval.sim.world import LocalWorld, WorkerWorld, open_world
 
 
 @pytest.fixture
@@ -56,6 +56,8 @@ def test_where_it_is_not_installed_it_says_how_to_get_it(monkeypatch, tmp_path):
     assert engine_info("physx").version == "not installed"
     with pytest.raises(UserError, match="wmeval install physx"):
         open_world(dataclasses.replace(world_spec(floor()), engine="physx"))
+    with pytest.raises(UserError, match=r"needs 'sapien'.*wmeval install physx"):
+        LocalWorld(dataclasses.replace(world_spec(floor()), engine="physx")).reset()
     with pytest.raises(UserError, match="name an interpreter"):
         interpreter_of("physx", EngineConfig(options={"python": 3}))
     named = EngineConfig(options={"python": "/opt/other/python"})

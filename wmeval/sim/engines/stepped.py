@@ -182,7 +182,14 @@ class SteppedEngine(Stage):
         self._bodies = self._dynamic()
         self._carried: dict[int, Put] = {}
         self._undone: set[int] = set()
-        self._make(scene, meshes, config)
+        try:
+            self._make(scene, meshes, config)
+        except ModuleNotFoundError as error:
+            name = self.info.name
+            raise UserError(
+                f"engine {name} needs {error.name!r}, which this interpreter lacks: wmeval install "
+                f"{name}, and open its world with wmeval.sim.world.open_world"
+            ) from error
         self._stale = True
         self._vertices_stale = bool(scene.deformables)
         self._refresh()
