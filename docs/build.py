@@ -25,10 +25,10 @@ def table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 def environments() -> str:
     """One section per environment: its class docstring is its page."""
-    from wmeval.envs import ENVIRONMENTS
+    from wmeval.envs import every_row
 
     parts = ["# Environments\n"]
-    for row in ENVIRONMENTS.values():
+    for row in every_row().values():
         module, name = row.entry_point.split(":")
         cls = getattr(importlib.import_module(module), name)
         text = inspect.cleandoc(cls.__doc__ or "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wmeval.envs import ENVIRONMENTS
+from wmeval.envs import ENVIRONMENTS, every_row
 from wmeval.eval.metrics import METRICS
 from wmeval.layers import LAYERS
 from wmeval.records import FIELDS
@@ -26,7 +26,7 @@ def build():
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("environments", ENVIRONMENTS),
+        ("environments", every_row()),
         ("plans", ENVIRONMENTS),
         ("records", [*FIELDS, *LAYERS]),
         ("metrics", METRICS),

@@ -22,7 +22,7 @@ DIMENSIONS: dict[str, str] = {
 
 
 def _environments() -> Listing:
-    from wmeval.envs import ENVIRONMENTS
+    from wmeval.envs import every_row
 
     rows = [
         (
@@ -32,7 +32,7 @@ def _environments() -> Listing:
             *("x" if d in row.dimensions else "" for d in DIMENSIONS),
             row.summary,
         )
-        for row in ENVIRONMENTS.values()
+        for row in every_row().values()
     ]
     return "environments", ("id", "act.", "obs.", *DIMENSIONS.values(), "what it is"), rows
 

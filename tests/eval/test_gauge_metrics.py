@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wmeval.assets import gauge_proxies as proxies
 from wmeval.assets.gauge_cards import family
 from wmeval.assets.gauge_markers import markers
 from wmeval.errors import UserError
-from wmeval.eval.metrics import gauge, proxies, surfaces
+from wmeval.eval.metrics import gauge, surfaces
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.truths import rigid
 

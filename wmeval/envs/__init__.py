@@ -245,6 +245,16 @@ ENVIRONMENTS: dict[str, EnvironmentRow] = {
 }
 
 
+def every_row() -> dict[str, EnvironmentRow]:
+    """All environments by id: those of `ENVIRONMENTS`, and GAUGE's families.
+
+    The families are apart since most of them need an engine that is installed on its own.
+    """
+    from wmeval.envs.gauge.rows import FAMILIES
+
+    return {**ENVIRONMENTS, **FAMILIES}
+
+
 def environment_row(env_id: str) -> EnvironmentRow:
     """Row of an environment by id ("WMEval/BeamDomino-v0") or short name ("BeamDomino").
 
@@ -254,10 +264,11 @@ def environment_row(env_id: str) -> EnvironmentRow:
         UserError: no such environment; the message names the known ones.
     """
     name = str(env_id).removeprefix("wmeval:")
-    for row in ENVIRONMENTS.values():
+    rows = every_row()
+    for row in rows.values():
         if name in (row.id, row.id.split("/", 1)[-1], short_name(row.id)):
             return row
-    raise UserError(f"unknown environment {env_id!r}: choose from {', '.join(ENVIRONMENTS)}")
+    raise UserError(f"unknown environment {env_id!r}: choose from {', '.join(rows)}")
 
 
 def short_name(env_id: str) -> str:
@@ -301,7 +312,7 @@ def register_all() -> None:
     """Register every row with Gymnasium; a second call changes nothing."""
     from gymnasium.envs.registration import register, registry
 
-    for row in ENVIRONMENTS.values():
+    for row in every_row().values():
         if row.id not in registry:
             # The environment truncates by itself, so that a snapshot knows its steps.
             register(id=row.id, entry_point=row.entry_point)

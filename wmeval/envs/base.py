@@ -100,13 +100,17 @@ _EPISODE = (
 
 @dataclass(frozen=True)
 class Composition:
-    """What one episode's world is made of, before clock, engine and perturbation."""
+    """What one episode's world is made of, before clock, engine and perturbation.
+
+    ``settle`` substeps pass before it begins (`WorldSpec`).
+    """
 
     scene: Scene
     drivers: tuple[DriverSpec, ...]
     rules: EventRules
     meshes: Meshes = field(default_factory=dict)
     config: EngineConfig = field(default_factory=EngineConfig)
+    settle: int = 0
 
 
 class Snapshot(Card):
@@ -235,10 +239,10 @@ class WorldEnv(gym.Env[Any, Any]):
         self.renderer_options = dict(renderer_options or {})
         self.branching = branching
         self.perturb = _perturbation(perturb)
-        self.channels = row.channels
+        self.channels = self._channels()
         self.metadata = {**type(self).metadata, "render_fps": float(1 / period)}
         self.action_mode, self.observation_mode = action_mode, observation_mode
-        self._form = ActionForm(row.id, row.channels, row.branches, action_mode)
+        self._form = ActionForm(row.id, self.channels, row.branches, action_mode)
         self._flat = self._form.flat
         self.action_space = self._form.space
         low, high = self._bounds()
@@ -314,12 +318,21 @@ class WorldEnv(gym.Env[Any, Any]):
         """The subclass's own constructor arguments."""
         return {}
 
+    def _channels(self) -> tuple[str, ...]:
+        """Components of the action; asked for once, before anything else is known."""
+        return self.row.channels
+
     # --- facts ----------------------------------------------------------------------------------
 
     @property
     def row(self) -> EnvironmentRow:
         """This environment's row of the table."""
         return environment_row(self.ID)
+
+    @property
+    def facts(self) -> Mapping[str, JsonValue]:
+        """What a rollout's metadata hold beside what all do: of this episode."""
+        return {}
 
     @property
     def settings(self) -> dict[str, JsonValue]:
@@ -454,6 +467,7 @@ class WorldEnv(gym.Env[Any, Any]):
             parts.rules,
             engine=self.engine,
             config=parts.config,
+            settle=parts.settle,
         )
         if self.perturb is not None:
             spec = self.perturb.apply(spec)

@@ -349,6 +349,7 @@ def _metadata(
         ),
         "shape": env.shape() if env.world_spec.rules.chain != "none" else None,
         "wmeval": wmeval.__version__,
+        **env.facts,
         **({"shadow_bits": mask_bits(env.scene)} if "shadow_masks" in layers else {}),
         # An empty table would read as "nothing touched".
         **({} if info.contact_impulses else {"contacts": f"not told by engine {info.name}"}),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wmeval.assets import gauge_cards as cards
 from wmeval.assets.gauge_mapping import Poisson, poisson
@@ -176,7 +177,7 @@ def round_rod(
     )
 
 
-def _positive(points: np.ndarray, element: Sequence[int]) -> tuple[int, int, int, int]:
+def _positive(points: NDArray[np.float64], element: Sequence[int]) -> tuple[int, int, int, int]:
     a, b, c, d = element
     p, q, r, s = points[[a, b, c, d]]
     return (a, b, c, d) if float(np.dot(np.cross(q - p, r - p), s - p)) > 0 else (a, c, b, d)

@@ -207,13 +207,13 @@ def _seen(bodies: list[Body], bends: list[Deformable], led: Drives, card: Family
         out.append(corners)
         out += [corners + offset for offset in led.leads.get(body.name, ())]
     out += [rest_shape(d, {}).vertices for d in bends]
-    for name, body in card.bodies.items():
+    for name, one in card.bodies.items():
         hung = next((b for b in bodies if b.name == name), None)
-        if body.rod is not None and hung is not None:
+        if one.rod is not None and hung is not None:
             # The pivot, and the lowest point of the swing.
             turn = quaternion_to_matrix(np.array(hung.quaternion_wxyz))
-            pivot = np.array(hung.position) + turn @ [0.0, 0.0, body.rod]
-            out.append(np.array([pivot, pivot - [0, 0, body.rod + 0.03]]))
+            pivot = np.array(hung.position) + turn @ np.array([0.0, 0.0, one.rod])
+            out.append(np.array([pivot, pivot - np.array([0.0, 0.0, one.rod + 0.03])]))
             if abs(turn[2, 2]) < 0.7:
                 out.append((2 * pivot - np.array(hung.position))[None])
     return np.concatenate(out)

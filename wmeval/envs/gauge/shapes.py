@@ -109,7 +109,8 @@ def _convex(points: F8) -> Form:
 
 def _solid(pieces: list[F8]) -> Form:
     meshes: dict[str, MeshData] = {}
-    parts, look = [], []
+    parts: list[Collision] = []
+    look: list[Collision] = []
     for corners in pieces:
         hull = convex_hull(corners)
         faceted = flat_shaded(hull.vertices.astype(np.float64), hull.triangles.tolist())

@@ -1,0 +1,285 @@
+"""How GAUGE's families are solved: three configurations, never mixed.
+
+- ``published-settings``: 180 steps a second (900 for volumes), every engine's defaults, GAUGE's
+  mapping of measured stiffness with its fall-backs (4.2, eqs. 4-12).
+- ``tuned``: by the material card and by convergence alone, never by a task's reference: more and
+  shorter steps, contacts whose restitution is the card's, no rotor inertia that is not there.
+- a file (`Fitted`): numbers identified on a stated half of real data, to be scored on the other.
+
+What was chosen, and in which regime, goes into results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import Field, JsonValue, ValidationError
+
+from wmeval.assets.gauge_cards import Family, Properties
+from wmeval.assets.gauge_mapping import genesis_textile, newton_textile
+from wmeval.deformables import rest_shape
+from wmeval.envs.gauge.build import Built, setup_of
+from wmeval.errors import UserError, first_problem
+from wmeval.scene import Card, Cloth
+from wmeval.sim.protocol import EngineConfig
+
+Name = Literal["published-settings", "tuned"]
+PUBLISHED, TUNED = "published-settings", "tuned"
+NAMES: tuple[str, ...] = (PUBLISHED, TUNED)
+ENGINES = ("bullet", "physx", "newton", "genesis")
+"""Engines whose settings are known here, in the order in which a default is looked for."""
+
+PAPER_VERSIONS = {"genesis": "1.12.0", "newton": "1.3.0", "isaac": "6.0.0"}
+"""What the published results were made with (GAUGE, 4.2)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Settings of one engine for families of one rate.
+
+    Attributes:
+        hz: steps per second.
+        config: iterations, threshold, options.
+        solver: as results name it.
+        departs: where it is not what the name of the configuration says, and why.
+    """
+
+    hz: int
+    config: EngineConfig
+    solver: str
+    departs: str = ""
+
+
+def _row(hz: int, solver: str, iterations: int, threshold: float = 0.2, departs: str = "", /,
+         **options: JsonValue) -> Row:  # fmt: skip
+    config = EngineConfig(
+        iterations=iterations, restitution_threshold=threshold, options=dict(options)
+    )
+    return Row(hz, config, solver, departs)
+
+
+_PARTICLES = "tetrahedra: the published particle method is not offered by this adapter"
+ROWS: dict[tuple[str, str, str], Row] = {
+    # (configuration, engine, rates)
+    (PUBLISHED, "bullet", "rigid"): _row(180, "generalised coordinates", 50),
+    (PUBLISHED, "bullet", "textile"): _row(180, "generalised coordinates, chain", 50),
+    (PUBLISHED, "physx", "rigid"): _row(180, "tgs", 10, 2.0, contact_offset=0.01),
+    (PUBLISHED, "physx", "textile"): _row(180, "tgs, chain", 10, 2.0, contact_offset=0.01),
+    (PUBLISHED, "newton", "rigid"): _row(180, "mujoco", 100, solver="mujoco"),
+    (PUBLISHED, "newton", "textile"): _row(180, "vbd", 10, solver="vbd"),
+    (PUBLISHED, "newton", "volume"): _row(900, "vbd", 10, 0.2, _PARTICLES, solver="vbd"),
+    (PUBLISHED, "genesis", "rigid"): _row(180, "rigid", 50, default_armature=0.1),
+    (PUBLISHED, "genesis", "textile"): _row(180, "pbd", 50),
+    (PUBLISHED, "genesis", "volume"): _row(900, "fem", 50, 0.2, _PARTICLES),
+    (TUNED, "bullet", "rigid"): _row(1800, "generalised coordinates", 200, 0.01, hull_margin=1e-5),
+    (TUNED, "bullet", "textile"): _row(1800, "generalised coordinates, chain", 500, 0.01),
+    (TUNED, "physx", "rigid"): _row(1800, "tgs", 50, 0.01, contact_offset=1e-3,
+                                    velocity_iterations=4),
+    (TUNED, "physx", "textile"): _row(1800, "tgs, chain", 200, 0.01, contact_offset=1e-3),
+    (TUNED, "newton", "rigid"): _row(1800, "mujoco, contacts by restitution", 100, solver="mujoco",
+                                     contact="restitution"),
+    (TUNED, "newton", "textile"): _row(900, "vbd", 30, solver="vbd"),
+    (TUNED, "newton", "volume"): _row(900, "vbd", 30, solver="vbd"),
+    (TUNED, "genesis", "rigid"): _row(1800, "rigid, contacts by restitution", 100,
+                                      contact="restitution"),
+    (TUNED, "genesis", "textile"): _row(900, "pbd", 100),
+    (TUNED, "genesis", "volume"): _row(1800, "fem", 100),
+}  # fmt: skip
+
+_FREE = ("bouncing_ball", "nonsmooth_contact", "slope_contact")
+"""Families in which a free body meets what stands still: Bullet's rigid bodies with split impulses
+have the restitution that they are given there; what is led or jointed needs the other kind."""
+_MANY = ("wall_breaking",)
+"""Families of a hundred bodies: twice the published rate is what a minute pays for."""
+
+
+class Fitted(Card):
+    """A fitted configuration, from a YAML file.
+
+    Attributes:
+        family: id of the card that it is for.
+        fitted_on: which half of which data, in words; the other half may be scored.
+        base: the configuration that it starts from.
+        hz: steps per second; None: the base's.
+        iterations, restitution_threshold: None: the base's.
+        options: of the engine, over the base's.
+        properties: numbers by body, over the card's.
+    """
+
+    family: str
+    fitted_on: str = Field(min_length=1)
+    base: Name = "tuned"
+    hz: int | None = Field(default=None, ge=30)
+    iterations: int | None = Field(default=None, ge=1)
+    restitution_threshold: float | None = Field(default=None, ge=0)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    properties: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a world is solved with.
+
+    Attributes:
+        name: ``published-settings``, ``tuned`` or ``fitted``.
+        hz: steps per second.
+        config: of the engine.
+        solver, departs: as in `Row`.
+        changes: numbers in place of the card's, by body.
+        fitted_on: where fitted.
+    """
+
+    name: str
+    hz: int
+    config: EngineConfig
+    solver: str
+    departs: str = ""
+    changes: dict[str, dict[str, float]] = field(default_factory=dict)
+    fitted_on: str = ""
+
+    @property
+    def dt(self) -> Fraction:
+        """Substep [s]."""
+        return Fraction(1, self.hz)
+
+
+def engines_of(card: Family) -> tuple[str, ...]:
+    """Engines that have the physics of a family, the default first."""
+    return tuple(e for e in ENGINES if e in card.engines and card.engines[e].status != "not_run")
+
+
+def check_engine(card: Family, engine: str) -> None:
+    """Whether an engine has the physics of a family.
+
+    Raises:
+        UserError: not so; the message says why and which engines have it.
+    """
+    able = engines_of(card)
+    if engine in able:
+        return
+    found = card.engines.get(engine)
+    why = found.reason if found is not None and found.reason else "its settings are not known here"
+    raise UserError(
+        f"GAUGE/{card.env}-v0 does not run on {engine}: {why}; run it on {' or '.join(able)}"
+    )
+
+
+def settings_of(card: Family, engine: str, config: str) -> Settings:
+    """Settings of a family on an engine.
+
+    Args:
+        card: the family.
+        engine: one of `engines_of`.
+        config: row of `NAMES`, or the path of a `Fitted` file.
+
+    Raises:
+        UserError: no such configuration, or a file that is none or of another family.
+    """
+    if config in NAMES:
+        return _known(card, engine, config)
+    if not Path(config).suffix:
+        raise UserError(
+            f"no configuration {config!r}: choose from {', '.join(NAMES)}, or name a .yaml file of "
+            "fitted numbers"
+        )
+    fit = read_fitted(config)
+    if fit.family != card.id:
+        raise UserError(f"{config}: its numbers are of {fit.family}, not of {card.id}")
+    base = _known(card, engine, fit.base)
+    changed: dict[str, Any] = {
+        name: value
+        for name in ("iterations", "restitution_threshold")
+        if (value := getattr(fit, name)) is not None
+    }
+    options = {**base.config.options, **fit.options}
+    return Settings(
+        "fitted",
+        fit.hz or base.hz,
+        base.config.model_copy(update={**changed, "options": options}),
+        base.solver,
+        base.departs,
+        fit.properties,
+        fit.fitted_on,
+    )
+
+
+def _known(card: Family, engine: str, name: str) -> Settings:
+    check_engine(card, engine)
+    row = ROWS.get((name, engine, card.rates))
+    if row is None:
+        raise UserError(f"{card.id} has no {name} for engine {engine}")
+    hz, config, solver = row.hz, row.config, row.solver
+    if name == TUNED and engine == "bullet" and card.id in _FREE:
+        options = {**config.options, "maximal_coordinates": 1, "split_impulse": 1}
+        config = config.model_copy(update={"options": options})
+        solver = "rigid bodies, split impulses"
+    if name == TUNED and card.id in _MANY:
+        hz = 2 * card.solver_hz
+    return Settings(name, hz, config, solver, row.departs)
+
+
+def read_fitted(path: str | Path) -> Fitted:
+    """Read a fitted configuration.
+
+    Raises:
+        UserError: no such file, no YAML, or a wrong field.
+    """
+    try:
+        return Fitted.model_validate(yaml.safe_load(Path(path).read_text("utf-8")))
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_problem(error)}") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def regimes(card: Family, subtask: str, material: str, settings: Settings, engine: str,
+            built: Built) -> dict[str, JsonValue]:  # fmt: skip
+    """What became of measured stiffness: chosen numbers and whether a fall-back stands behind them.
+
+    Args:
+        card: the family.
+        subtask: of it.
+        material: of it.
+        settings: by which it is solved.
+        engine: that takes them.
+        built: the world.
+    """
+    out: dict[str, JsonValue] = {
+        f"{c.body}.poisson": {
+            "given": c.ratio.given, "value": c.ratio.value, "regime": c.ratio.regime
+        }
+        for c in built.ratios
+    }  # fmt: skip
+    properties = setup_of(card, subtask, material, settings.changes).properties
+    for item in built.scene.deformables:
+        if isinstance(item, Cloth):
+            own: Properties = properties[item.name]
+            stretch, hinge = own.number("stretch_stiffness"), own.number("bend_stiffness")
+            if engine == "newton":
+                rest = rest_shape(item, built.meshes)
+                edges = np.unique(
+                    np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1),
+                    axis=0,
+                )
+                along = rest.vertices[edges[:, 1]] - rest.vertices[edges[:, 0]]
+                chosen = newton_textile(
+                    stretch=stretch, shear=own.number("shear_stiffness"), hinge=hinge,
+                    edge_length=float(np.linalg.norm(along, axis=1).mean()),
+                )  # fmt: skip
+                out[item.name] = {
+                    "tri_ke": chosen.tri_ke, "tri_ka": chosen.tri_ka, "edge_ke": chosen.edge_ke,
+                    "regime": chosen.regime,
+                }  # fmt: skip
+            if engine == "genesis":
+                soft = genesis_textile(stretch=stretch, hinge=hinge)
+                out[item.name] = {
+                    "stretch_compliance": soft.stretch_compliance,
+                    "bending_compliance": soft.bending_compliance,
+                    "regime": "no shear stiffness",
+                }
+    return out
