@@ -195,7 +195,8 @@ def test_contacts_turn_bodies_as_their_list_says_and_never_add_energy(task: str)
             precession = np.linalg.solve(inertia, np.cross(held, w[:-1])[..., None])[..., 0] * DT
             off = w[1:] - (SPIN_KEPT * w[:-1] + precession + spun)
             largest = float(np.linalg.norm(spun, axis=1).max())
-            assert np.abs(off).max() < 0.012 * largest + 0.01, body.name
+            # Places are told to a substep's way: levers of some 30 mm, to a millimetre.
+            assert np.abs(off).max() < 0.03 * largest + 0.01, body.name
             # Energy that the impulses bring to what gravity, damping and precession leave.
             before, rest = w[1:] - spun, KEPT * v[:-1] + [0.0, 0.0, -G * DT]
             gained += 0.5 * body.mass * ((v[1:] ** 2).sum(1) - (rest**2).sum(1))
