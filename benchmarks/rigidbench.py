@@ -1,7 +1,8 @@
 """CPU-seconds and bytes of a clip, by task, renderer and preset, split into its parts.
 
 ``python -m benchmarks.rigidbench [RENDERER/QUALITY ...]`` also writes the calibration that
-``wmeval generate rigidbench --dry-run`` reads; what is named is measured anew, the rest kept.
+``wmeval generate rigidbench --dry-run`` reads; what is named is measured anew, the rest kept. Of
+Cycles single frames are measured (`benchmarks.cycles.cost`): whole clips take hours.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import cycles
 from benchmarks.storage import folder_bytes
 
 CLIPS_EACH = 2
@@ -88,7 +90,12 @@ def main() -> None:
 
     known = json.loads(CALIBRATION.read_text())["clips"] if CALIBRATION.exists() else {}
     which = tuple(sys.argv[1:])
-    known |= measure(which) if which else measure()
+    by_cycles = [name for name in which if name.startswith("cycles/")]
+    others = tuple(name for name in which if name not in by_cycles)
+    if others or not which:
+        known |= measure(others) if others else measure()
+    for name in by_cycles:
+        known[name] = cycles.cost(name.partition("/")[2], known)
     text = json.dumps({"machine": machine(), "clips": known}, indent=1)
     CALIBRATION.write_text(text + "\n")
 

@@ -139,6 +139,9 @@ def contact_pairs(clip: ClipRecord) -> list[dict[str, Any]]:
     return pairs
 
 
+_MADE_BY = ("engine", "engine_version", "renderer", "renderer_version")
+
+
 def metadata_of(clip: ClipRecord, *, exr: bool = False) -> dict[str, Any]:
     """What metadata.json holds: the facts that Table 8 lists, and how to read the other files."""
     facts, (width, height) = clip.facts, clip.size
@@ -148,7 +151,7 @@ def metadata_of(clip: ClipRecord, *, exr: bool = False) -> dict[str, Any]:
     support = next((b for b in scene.bodies if b.name == f"support:{facts.surface_name}"), None)
     made_by = {
         key: clip.rollout.metadata[key]
-        for key in ("engine", "engine_version", "renderer", "renderer_version", "wmeval")
+        for key in (*_MADE_BY, "renderer_about", "wmeval")
         if key in clip.rollout.metadata
     }
     return {
