@@ -34,7 +34,7 @@ CLAMPS = ("frame", "clamp_low", "clamp_top", "clamp", "pedestal")
 """Bodies that hold what bends: they move it and do not touch it."""
 _RODS = {"textile_bending": ("rod_moving", "rod_fixed"), "textile_flinging": ("rod",),
          "tablecloth_pulling": ("rod",)}  # fmt: skip
-FLOOR_HALF = 1.5
+FLOOR_HALF = 4.0
 
 
 @dataclass

@@ -25,10 +25,10 @@ from wmeval.envs.gauge.bodies import (
     add_rope_chain,
     holds,
 )
-from wmeval.envs.gauge.looks import MATERIALS, SKY, SUN
+from wmeval.envs.gauge.looks import MATERIALS, SKY, sun_for
 from wmeval.envs.gauge.motions import Drives, drives
 from wmeval.envs.gauge.pairs import surfaces
-from wmeval.envs.gauge.views import cameras
+from wmeval.envs.gauge.views import azimuth_of, cameras
 from wmeval.scene import (
     Body,
     Box,
@@ -171,8 +171,8 @@ def build(
         gravity=(0.0, 0.0, -cards.GRAVITY),
         bodies=tuple(made.bodies),
         materials=tuple(m for m in MATERIALS.values() if m.name in shown),
-        cameras=cameras(card.id, _seen(made.bodies, bends, led, card)),
-        sun=SUN,
+        cameras=cameras(card.id, _seen(made, bends, led, card)),
+        sun=sun_for(azimuth_of(card.id)),
         sky=SKY,
         joints=tuple(made.joints),
         deformables=tuple(bends),
@@ -196,30 +196,36 @@ def _lifted(worn: MarkerSet, bends: list[Deformable], card: Family) -> MarkerSet
     return replace(worn, points=worn.points + np.array([0.0, 0.0, lift]))
 
 
-def _seen(bodies: list[Body], bends: list[Deformable], led: Drives, card: Family) -> F8:
+def _seen(made: Made, bends: list[Deformable], led: Drives, card: Family) -> F8:
     """Points that the cameras are to show: corners of everything, along its way (N, 3) [m]."""
     out = []
+    bodies = made.bodies
+    hung = {j.body for j in made.joints}
+    floor = bodies[0].position[2] + 0.05
     for body in bodies:
         if body.role in ("ground", "furniture"):
             continue
         turn = quaternion_to_matrix(np.array(body.quaternion_wxyz))
-        corners = np.array(body.position) + _corners(body) @ turn.T
+        corners = np.array(body.position) + _corners(body, made.meshes) @ turn.T
         out.append(corners)
+        if body.role == "actor" and body.motion == "dynamic" and body.name not in hung:
+            # What is free falls.
+            out.append(np.array([[*body.position[:2], floor]]))
         out += [corners + offset for offset in led.leads.get(body.name, ())]
     out += [rest_shape(d, {}).vertices for d in bends]
     for name, one in card.bodies.items():
-        hung = next((b for b in bodies if b.name == name), None)
-        if one.rod is not None and hung is not None:
+        ball = next((b for b in bodies if b.name == name), None)
+        if one.rod is not None and ball is not None:
             # The pivot, and the lowest point of the swing.
-            turn = quaternion_to_matrix(np.array(hung.quaternion_wxyz))
-            pivot = np.array(hung.position) + turn @ np.array([0.0, 0.0, one.rod])
+            turn = quaternion_to_matrix(np.array(ball.quaternion_wxyz))
+            pivot = np.array(ball.position) + turn @ np.array([0.0, 0.0, one.rod])
             out.append(np.array([pivot, pivot - np.array([0.0, 0.0, one.rod + 0.03])]))
             if abs(turn[2, 2]) < 0.7:
-                out.append((2 * pivot - np.array(hung.position))[None])
+                out.append((2 * pivot - np.array(ball.position))[None])
     return np.concatenate(out)
 
 
-def _corners(body: Body) -> F8:
+def _corners(body: Body, meshes: Meshes) -> F8:
     """Corners of the boxes about a body's visual pieces, in its frame (N, 3)."""
     out = [np.zeros((1, 3))]
     for visual in body.visuals:
@@ -231,7 +237,7 @@ def _corners(body: Body) -> F8:
         elif isinstance(shape, Cylinder | Capsule):
             half = np.array([shape.radius, shape.radius, shape.height / 2])
         else:
-            half = np.full(3, 0.05)
+            half = np.abs(meshes[shape.sha256].vertices).max(axis=0).astype(np.float64)
         signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
         turn = quaternion_to_matrix(np.array(visual.quaternion_wxyz))
         out.append(np.array(visual.position) + (signs * half) @ turn.T)

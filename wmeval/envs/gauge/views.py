@@ -40,6 +40,11 @@ _DIRECTIONS: dict[str, tuple[float, float]] = {
 }
 
 
+def azimuth_of(family: str) -> float:
+    """Where ``main`` stands about the scene, from +x about z [deg]."""
+    return _DIRECTIONS.get(family, _DEFAULT)[0]
+
+
 def cameras(family: str, points: F8) -> tuple[Camera, ...]:
     """``main`` as in the clips, ``static`` from the other side and farther, ``top``.
 

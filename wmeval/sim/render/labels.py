@@ -6,6 +6,7 @@ instant a to instant b and projected there. What carries the point:
 - a pixel with id i > 0 moves with the body whose ``instance`` is i;
 - a body whose mesh deforms carries the point by the mesh's material map, too: the same place of the
   same triangle (`wmeval.sim.render.deform`; the mesh lies in the body's own frame);
+- cloth, solids and ropes have no such map yet: where a pixel shows one, nothing is told (NaN);
 - a surface without a label (id 0 at finite depth) counts as part of the still world;
 - the sky is at infinity: it moves with the camera's rotation alone (``sky="nan"`` drops it).
 
@@ -153,11 +154,22 @@ def _carried(
             reached[rows, columns] = far
             continue
         project(view @ motion[body] @ from_a, rows, columns, x[columns], y[rows], z)
+    if a.vertices:
+        bends = ~_bodies_only(instance)[ids]
+        pixels[bends] = np.nan
+        reached[bends] = np.nan
     if sky == "nan":
         nothing = np.isinf(depth)
         pixels[nothing] = np.nan
         reached[nothing] = np.nan
     return pixels, reached
+
+
+def _bodies_only(instance: U2) -> NDArray[np.bool_]:
+    """Which labels (65536,) are of a body or of none: the others are of what bends."""
+    known = np.zeros(65536, bool)
+    known[instance] = known[0] = True
+    return known
 
 
 def flow(
@@ -333,6 +345,8 @@ def tracks(
         K = conventions.intrinsics(b.fov_y, width, height)
         at, far = conventions.project(moved, K, b.T_world_camera)
         there = (far > 0) & np.concatenate([b.active, [True]])[body]
+        if a.vertices:
+            there &= _bodies_only(instance)[label]
         pixels[there, t] = at[there]
         reached[:, t] = np.where(there, np.where(sky, np.inf, far), np.nan)
         position[:, t] = np.where((there & ~sky)[:, None], moved, np.nan)

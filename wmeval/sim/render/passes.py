@@ -7,7 +7,8 @@ given. What is drawn inside a rectangle does not depend on the rectangle.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from wmeval.assets.panorama import bake_panorama
 from wmeval.errors import UserError
 from wmeval.scene import Scene, Texture
 from wmeval.sim.render import gl
+from wmeval.sim.render.bending import Bend
 from wmeval.sim.render.cells import Layout, Rect, intersection, outside
 from wmeval.sim.render.clouds import cloud_layer
 from wmeval.sim.render.dirty import corners, touching
@@ -139,9 +141,11 @@ class Instant:
         sun_color: (3,) linear, as the state has it.
         daylight: share of it that lights the world: 0 from the horizon down.
         sky: (3, 3) zenith, horizon, ground, linear.
-        modal: (P, K) modal state that a piece follows; (P, 0) where none does.
+        modal: (P, K) modal state, or mark of the vertices, that a piece follows; (P, 0) where none
+            does.
         layout: how the cells of the picture are drawn.
         lit: (P,) pieces whose sunny side no piece can shade.
+        vertices: (V, 3) [m] of what bends, by name; its pieces' ``modal`` tells one from another.
     """
 
     camera: View
@@ -158,6 +162,7 @@ class Instant:
     modal: F8
     lit: Mask
     layout: Layout
+    vertices: Mapping[str, F8] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +236,9 @@ class Passes:
         samples: int,
         shadow_size: int,
         texture_size: int,
+        bends: tuple[Bend, ...] = (),
     ) -> None:
-        self.device, self.ctx, self.pieces = device, device.ctx, pieces
+        self.device, self.ctx, self.pieces, self.bends = device, device.ctx, pieces, bends
         ctx = self.ctx
         if samples > ctx.max_samples:
             raise UserError(f"this driver has {ctx.max_samples} samples a pixel, not {samples}")
@@ -481,6 +487,14 @@ class Passes:
                 rows = np.concatenate([mesh.vertices, mesh.normals, mesh.uv], axis=1)
                 start = int(self.pieces.slots[bent.slot, 2]) * 4 * rows.shape[1]
                 self.vertices.write(np.ascontiguousarray(rows, np.float32).tobytes(), offset=start)
+        for bend in self.bends:
+            mark = instant.modal[bend.piece, :1].tobytes()
+            if self._bent.get(bend.slot) != mark:
+                self._bent[bend.slot] = mark
+                first, end = bend.rows_in(self.pieces)
+                uv = self.pieces.vertices[first:end, 6:]
+                rows = bend.rows(instant.vertices[bend.name], uv)
+                self.vertices.write(rows.tobytes(), offset=4 * first * rows.shape[1])
         record = self._record.copy()
         matrix = np.empty((len(record), 3, 4))
         matrix[:, :, :3] = instant.rotation * self.pieces.scale[:, None, None]

@@ -46,6 +46,7 @@ from wmeval.layers import LAYERS, RENDERED
 from wmeval.scene import Meshes, Scene
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render import dirty, gl
+from wmeval.sim.render.bending import bent_state, fingerprint, laid_out, stand_ins
 from wmeval.sim.render.cells import Grid, Ground, Layout, Rect
 from wmeval.sim.render.dirty import RECT_COST_PX
 from wmeval.sim.render.passes import (
@@ -181,9 +182,10 @@ class RasterRenderer:
         self.shadow_size = shadow_size
         self.cached = cached
         self._texture_size = texture_size
-        self._pieces = compile_pieces(scene, meshes)
+        shown, meshes, bends = stand_ins(scene, meshes)
+        self._pieces, self._bends = laid_out(compile_pieces(shown, meshes), bends)
         self._ground = Ground.of(self._pieces)
-        self._region = SunRegion.of(scene, self._pieces)
+        self._region = SunRegion.of(shown, self._pieces)
         floor = self._pieces.floor
         # Where the floor ends; the haze hides its edge.
         self._reach = max(60.0, float(self._pieces.half[floor, :2].min()) if floor >= 0 else 0.0)
@@ -225,10 +227,11 @@ class RasterRenderer:
             if self._passes is None:
                 self._passes = Passes(
                     device, self.scene, self._pieces, self.samples, self.shadow_size,
-                    self._texture_size,
+                    self._texture_size, self._bends,
                 )  # fmt: skip
                 # One that is dropped without `close` gives back its memory, too.
                 weakref.finalize(self, gl.release_later, self._passes.release).atexit = False
+            state = bent_state(state, self._bends)
             out = self._draw(
                 self._passes, self._instant(state, width, height, "rgb" in layers), layers
             )
@@ -304,14 +307,18 @@ class RasterRenderer:
             self._modal(state),
             lit,
             self._layout(camera, sun, rotation, centre, drawn, seen, light),
+            {bend.name: state.vertices[bend.name] for bend in self._bends},
         )
 
     def _modal(self, state: RenderState) -> F8:
-        """What each piece follows, (P, K): its own modal state or zeros."""
+        """What each piece follows, (P, K): its own modal state, its vertices' mark, or zeros."""
         pieces = self._pieces
         follows = [(d.piece, d.modal, d.deformer.size) for d in pieces.deforms]
         follows += [(v.piece, v.modal, v.deformer.size) for v in pieces.vessels]
-        out = np.zeros((len(pieces), max((size for *_, size in follows), default=0)))
+        width = max((size for *_, size in follows), default=int(bool(self._bends)))
+        out = np.zeros((len(pieces), width))
+        for bend in self._bends:
+            out[bend.piece, 0] = fingerprint(state.vertices[bend.name])
         for piece, name, size in follows:
             values = state.modal.get(name)
             if values is None or len(values) != size:
