@@ -10,12 +10,12 @@ from physics_scenes import DT, body, floor, world_spec
 
 from wmeval.deformables import block_face, sheet_edge
 from wmeval.errors import UserError
-from wmeval.scene import Block, Box, Cloth, Collision, Joint, Pin, Scene, Sheet, Soft, Sphere
+from wmeval.scene import Block, Box, Cloth, Collision, Joint, Pin, Rope, Scene, Sheet, Soft, Sphere
 from wmeval.sim.drivers import DRIVERS
 from wmeval.sim.engines import engine_info, make_engine
 from wmeval.sim.engines.genesis import _trees, _write_mjcf
 from wmeval.sim.engines.joint_tree import joint_tree
-from wmeval.sim.engines.newton import NewtonEngine
+from wmeval.sim.engines.newton import NewtonEngine, _nodes
 from wmeval.sim.engines.pins import pinned_vertices, pinned_where
 from wmeval.sim.protocol import DriverSpec, EngineConfig
 
@@ -138,6 +138,16 @@ def test_pins_follow_their_body_rigidly():
     assert upright[0] == pytest.approx((y, -x, z))
 
 
+def test_nodes_of_a_rope_lie_between_its_segments():
+    """Three segments of a bent chain: the ends that meet agree, or their middle is taken."""
+    half = math.sqrt(0.5)
+    down = [half, 0.0, 0.0, half]  # xyzw: takes z to -y
+    along = [0.0, 0.0, 0.0, 1.0]
+    poses = np.array([[0, 0, 0.5, *along], [0, 0, 2.1, *along], [0, -0.5, 3.1, *down]])
+    nodes = _nodes(poses, np.array([1.0, 2.0, 1.0]))
+    assert nodes == pytest.approx(np.array([[0, 0, 0], [0, 0, 1.05], [0, 0, 3.1], [0, -1.0, 3.1]]))
+
+
 def test_newton_takes_the_published_mapping_unless_told_otherwise():
     from wmeval.deformables import rest_shape
 
@@ -230,3 +240,23 @@ def test_newton_carries_cloth_and_solids_by_what_they_are_pinned_to():
     hanging = solid[:, list(block_face(block, "z-")), 2].mean(axis=1)
     sag = 20.0 * 9.81 * 0.1**2 / 2 / 2e4
     assert hanging[0] - hanging[75:].mean() == pytest.approx(sag, rel=0.35)
+
+
+@pytest.mark.accept
+def test_newton_hangs_a_rope_that_stretches_by_its_weight_and_what_it_bears():
+    engine_here("newton")
+    length, count, stiff, radius, density = 0.34, 10, 10.6, 2.06e-3, 1100.0
+    points = tuple((0.0, 0.0, -length * i / count) for i in range(count + 1))
+    bob = body("bob", Sphere(radius=0.03), mass=0.1, position=(0, 0, 1 - length - 0.03))
+    rope = Rope(name="rope", points=points, radius=radius, density=density, stretch=stiff,
+                bending=1e-6, damping=0.005, position=(0, 0, 1),
+                pins=(Pin(vertices=(0,)), Pin(vertices=(count,), body="bob")))  # fmt: skip
+    log = play(at_rate(with_deformables(world_spec(bob), rope), 900, "newton"), 0.6)
+    nodes, low = log.state.vertices["rope"], log.state.position[:, 0, 2]
+    assert nodes.shape == (541, count + 1, 3)
+    assert nodes[:, 0] == pytest.approx(np.tile([0, 0, 1.0], (541, 1)), abs=1e-4)
+    tied = np.linalg.norm(nodes[:, -1] - log.state.position[:, 0], axis=1)
+    assert tied == pytest.approx(0.03, abs=1e-3)
+    weight = density * math.pi * radius**2 * length * 9.81
+    longer = (0.1 * 9.81 + weight / 2) * length / stiff * (1 - 1 / count)
+    assert (low[0] - low[270:]).mean() == pytest.approx(longer, rel=0.3)

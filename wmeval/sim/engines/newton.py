@@ -1,4 +1,4 @@
-"""Newton (on Warp, on the CPU): rigid bodies and joints, cloth, solids of tetrahedra.
+"""Newton (on Warp, on the CPU): rigid bodies and joints, cloth, solids of tetrahedra, ropes.
 
 Option ``solver`` says which of its solvers moves a scene:
 
@@ -10,8 +10,9 @@ Option ``solver`` says which of its solvers moves a scene:
 
 Stiffness that is asked for is what `wmeval.assets.gauge_mapping` turns it into (the published
 mapping, with its fall-backs) unless the options ``tri_ke``, ``tri_ka``, ``edge_ke`` say otherwise
-(0: the mapping). What comes out depends on iterations and substeps as well. Pins follow bodies that
-are not dynamic.
+(0: the mapping). What comes out depends on iterations and substeps as well. Pins of cloth and
+solids follow bodies that are not dynamic. A rope is a chain of capsules whose joints stretch and
+bend; its pins are joints about a point, to any body.
 
 Friction of a pair is the product of the bodies' values, as everywhere here, by values of the
 bodies' own that each solver's rule combines to it. No contacts are told and no rays cast.
@@ -42,6 +43,7 @@ from wmeval.scene import (
     Joint,
     Mesh,
     Meshes,
+    Rope,
     Scene,
     Soft,
     Sphere,
@@ -77,7 +79,10 @@ class NewtonEngine(SteppedEngine):
     def __init__(self) -> None:
         super().__init__()
         self.info = info_of(
-            "newton", ("rigid", "joint", "cloth", "soft"), deterministic=True, impulses=False
+            "newton",
+            ("rigid", "joint", "cloth", "soft", "rope"),
+            deterministic=True,
+            impulses=False,
         )
         self._model: Any = None
 
@@ -124,9 +129,13 @@ class NewtonEngine(SteppedEngine):
             builder.add_articulation(chain)
         ends: dict[str, tuple[int, int]] = {}
         self._rest: dict[str, RestShape] = {}
+        self._ropes: dict[str, tuple[list[int], NDArray[np.float64]]] = {}
         for item in scene.deformables:
             first = builder.particle_count
             self._rest[item.name] = rest_shape(item, meshes)
+            if isinstance(item, Rope):
+                self._add_rope(builder, item, self._rest[item.name].vertices)
+                continue
             self._add_deformable(builder, item, self._rest[item.name])
             ends[item.name] = (first, builder.particle_count)
         self._ranges = ends
@@ -332,6 +341,61 @@ class NewtonEngine(SteppedEngine):
                 k_damp=item.damping * young, add_surface_mesh_edges=False, particle_radius=1e-3,
             )  # fmt: skip
 
+    def _add_rope(self, builder: Any, item: Rope, points: NDArray[np.float64]) -> None:
+        """Capsules between the points, and a joint about a point for every pinned vertex."""
+        newton = self._newton
+        rod = newton.Rod(
+            points=points.astype(np.float32), radius=item.radius,
+            stretch_rigidity=item.stretch, shear_rigidity=item.stretch,
+            bend_rigidity=item.bending, twist_rigidity=item.bending,
+        )  # fmt: skip
+        config = builder.ShapeConfig(
+            density=item.density, mu=item.friction**2, mu_torsional=0.0, mu_rolling=0.0
+        )
+        lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        bodies, _ = builder.add_rod(
+            rod=rod, cfg=config, label=item.name,
+            stretch_damping=item.damping * item.stretch / float(lengths.mean()),
+            bend_damping=item.damping * item.bending / float(lengths.mean()),
+        )  # fmt: skip
+        # A capsule has half balls beyond its segment: the mass is the segment's, all the same.
+        for number, length in zip(bodies, lengths.tolist(), strict=True):
+            mass = item.density * math.pi * item.radius**2 * length
+            share = mass / builder.body_mass[number]
+            builder.body_mass[number] = mass
+            builder.body_inv_mass[number] = 1.0 / mass
+            builder.body_inertia[number] = builder.body_inertia[number] * share
+            builder.body_inv_inertia[number] = builder.body_inv_inertia[number] / share
+        self._ropes[item.name] = (bodies, lengths)
+        for pin in pinned_vertices(self._scene, item, points):
+            for vertex, place in zip(pin.vertices.tolist(), pin.local.tolist(), strict=True):
+                self._pin_rope(builder, bodies, lengths, pin, vertex, tuple(place))
+
+    def _pin_rope(
+        self,
+        builder: Any,
+        bodies: list[int],
+        lengths: NDArray[np.float64],
+        pin: Pinned,
+        vertex: int,
+        place: Vec,
+    ) -> None:
+        last = len(bodies)
+        segment = min(vertex, last - 1)
+        half = float(lengths[segment]) / 2
+        end = self._transform((0.0, 0.0, half if vertex == last else -half))
+        parent = -1 if pin.body is None else self._links.get(pin.body, -1)
+        frame = self._transform(place)
+        if pin.body is not None and parent < 0:
+            body = self._scene.bodies[pin.body]
+            turn = quaternion_to_matrix(np.array(body.quaternion_wxyz))
+            at = np.array(body.position) + turn @ np.array(place)
+            frame = self._transform(tuple(at.tolist()))
+        builder.add_joint_ball(
+            parent, bodies[segment], parent_xform=frame, child_xform=end, armature=0.0,
+            friction=0.0, damping=0.0, collision_filter_parent=True,
+        )  # fmt: skip
+
     def textile(self, item: Cloth, rest: RestShape) -> dict[str, float]:
         """Newton's numbers of a cloth: the mapping's, or the options' where they say."""
         edges = np.unique(
@@ -353,8 +417,10 @@ class NewtonEngine(SteppedEngine):
         self._pinned: list[tuple[NDArray[np.intp], Pinned]] = []
         if not scene.deformables:
             return
-        flags = model.particle_flags.numpy()
+        flags = model.particle_flags.numpy() if self._ranges else np.zeros(0, np.int32)
         for item in scene.deformables:
+            if isinstance(item, Rope):
+                continue
             first = self._ranges[item.name][0]
             for pin in pinned_vertices(scene, item, self._rest[item.name].vertices):
                 if pin.body is not None and self._motion[pin.body] == DYNAMIC:
@@ -366,10 +432,11 @@ class NewtonEngine(SteppedEngine):
                 numbers = pin.vertices + first
                 flags[numbers] &= ~int(self._newton.ParticleFlags.ACTIVE)
                 self._pinned.append((numbers, pin))
-        model.particle_flags.assign(flags)
+        if self._ranges:
+            model.particle_flags.assign(flags)
 
     def _set_contact(self, scene: Scene, model: Any) -> None:
-        values = {item.friction for item in scene.deformables}
+        values = {d.friction for d in scene.deformables if not isinstance(d, Rope)}
         if len(values) > 1:
             raise UserError(
                 f"scene {scene.name!r}: engine newton has one friction for all deformables; they "
@@ -465,11 +532,14 @@ class NewtonEngine(SteppedEngine):
         return both
 
     def _read_vertices(self) -> dict[str, NDArray[np.float64]]:
-        where = self._state.particle_q.numpy()
-        return {
-            name: where[first:last].astype(np.float64)
-            for name, (first, last) in self._ranges.items()
-        }
+        out: dict[str, NDArray[np.float64]] = {}
+        if self._ranges:
+            where = self._state.particle_q.numpy()
+            for name, (first, last) in self._ranges.items():
+                out[name] = where[first:last].astype(np.float64)
+        for name, (bodies, lengths) in self._ropes.items():
+            out[name] = _nodes(self._state.body_q.numpy()[bodies].astype(np.float64), lengths)
+        return out
 
     def _put(self, body: int, put: Put) -> None:
         if body not in self._links:
@@ -502,6 +572,16 @@ class NewtonEngine(SteppedEngine):
     def close(self) -> None:
         """Free everything; idempotent."""
         self._model = self._solver = self._state = self._next = self._contacts = None
+
+
+def _nodes(poses: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Nodes (S + 1, 3) between segments of poses (S, 7): the middle of the two ends that meet."""
+    half = np.zeros_like(poses[:, :3])
+    for k, pose in enumerate(poses):
+        turn = quaternion_to_matrix(pose[[6, 3, 4, 5]])
+        half[k] = turn[:, 2] * (lengths[k] / 2)
+    starts, ends = poses[:, :3] - half, poses[:, :3] + half
+    return np.concatenate([starts[:1], (ends[:-1] + starts[1:]) / 2, ends[-1:]])
 
 
 __all__ = ["CHOICES", "OPTIONS", "NewtonEngine"]
