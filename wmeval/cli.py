@@ -35,6 +35,8 @@ app.add_typer(suite_app, name="suite")
 app.add_typer(cases_app, name="cases")
 data_app = typer.Typer(no_args_is_help=True, help="Measured motion: fetch it, look into it.")
 app.add_typer(data_app, name="data")
+sweep_app = typer.Typer(no_args_is_help=True, help="Physics engines against what is true.")
+app.add_typer(sweep_app, name="sweep")
 
 
 # --- reading of options -------------------------------------------------------------------------
@@ -726,6 +728,131 @@ def report(
         return
     for one in results:
         _print(reports.terminal_table(one, every=every))
+
+
+# --- physics engines ----------------------------------------------------------------------------
+
+
+@sweep_app.command("gauge")
+def sweep_gauge(
+    out: Out,
+    engines: Annotated[
+        str,
+        typer.Option(
+            "--engines", help="bullet,newton,... or name=LABEL,adapter=newton,python=PATH."
+        ),
+    ] = "bullet",
+    tasks: Annotated[
+        str,
+        typer.Option("--tasks", help="benchmarked, all, or FAMILY[/SUBTASK[/MATERIAL]],..."),
+    ] = "benchmarked",
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config", help="published-settings, tuned, or a .yaml of fitted numbers; repeatable."
+        ),
+    ] = None,
+    grid: Annotated[
+        str, typer.Option("--grid", help="Settings to vary: dt=1/180,1/360,iterations=10,50.")
+    ] = "",
+    twice: Annotated[
+        str, typer.Option("--twice", help="Cells that run again to compare: first, all or none.")
+    ] = "first",
+    limit: Annotated[
+        float, typer.Option("--limit", min=0.1, help="Wall time a cell may take [s].")
+    ] = 300.0,
+    workers: Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0: this one.")] = 1,
+    executor: ExecutorName = "local",
+    ray_address: RayAddress = None,
+    shard: Annotated[str, typer.Option("--shard", help="Part I/N of the cells.")] = "1/1",
+    conformance: Annotated[
+        bool, typer.Option("--conformance/--no-conformance", help="Run every engine's suite.")
+    ] = True,
+    strips: Annotated[
+        bool, typer.Option("--strips/--no-strips", help="Draw film strips in the report.")
+    ] = True,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="Older results.json to compare with.")
+    ] = None,
+    fail_on_regression: Annotated[
+        bool, typer.Option("--fail-on-regression", help="Exit with 1 where something got worse.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Run again what crashed or timed out.")
+    ] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Run GAUGE's families on engines: results.json and report.html; what is done is kept."""
+    from wmeval.eval.sweep import planning
+    from wmeval.eval.sweep.cells import parse_engines
+    from wmeval.eval.sweep.compare import compare
+    from wmeval.eval.sweep.report import terminal_tables, write_sweep_report
+    from wmeval.eval.sweep.results import read_sweep
+    from wmeval.eval.sweep.sweeping import run_sweep
+
+    if fail_on_regression and baseline is None:
+        raise UserError("--fail-on-regression compares with a --baseline: name one")
+    old = None if baseline is None else read_sweep(baseline)
+    configs = [planning.check_config(c) for c in config or ["published-settings"]]
+    cells = planning.share(
+        planning.plan(
+            parse_engines(engines), planning.tasks_of(tasks), configs, planning.parse_grid(grid),
+            twice=planning.parse_twice(twice),
+        ),
+        planning.parse_shard(shard),
+    )  # fmt: skip
+    with _Bar("cells") as bar:
+        results = run_sweep(
+            cells, out,
+            plan={"engines": engines, "tasks": tasks, "config": list(configs), "grid": grid,
+                  "twice": twice, "limit_s": limit, "shard": shard},
+            workers=workers, executor=executor, address=ray_address, limit=limit,
+            conformance=conformance, retry=retry, overwrite=overwrite,
+            progress=lambda count, total, said: _heard(bar, count, total, said),
+        )  # fmt: skip
+    page = write_sweep_report(results, out, strips=strips)
+    for table in terminal_tables(results):
+        _print(table)
+    _report_sweep(results, page)
+    if old is not None:
+        made = compare(old, results)
+        for change in made.changes:
+            _print(str(change))
+        _print(f"{made.compared} numbers compared, {len(made.regressions)} got worse or were lost")
+        if fail_on_regression and made.regressions:
+            raise typer.Exit(1)
+
+
+def _heard(bar: _Bar, count: int, total: int, said: str) -> None:
+    bar.at(count, total)
+    if said and not sys.stderr.isatty():
+        typer.echo(one_line(said, 200), err=True)
+
+
+def _report_sweep(results: Any, page: Path) -> None:
+    for one in results.twice:
+        found = "bit-identical" if one.same else f"differs by up to {1e3 * one.spread:.3g} mm"
+        declared = "declares determinism" if one.declared else "declares none"
+        _print(f"twice: {one.cell}: {found} ({one.engine} {declared})")
+    counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in results.counts().items())
+    _print(f"cells: {counts}")
+    _print(f"report: {page}")
+
+
+@sweep_app.command("merge")
+def sweep_merge(
+    out: Annotated[Path, typer.Argument(help="Folder of the joined sweep.")],
+    parts: Annotated[list[Path] | None, typer.Argument(help="Folders of its shards.")] = None,
+    strips: Annotated[
+        bool, typer.Option("--strips/--no-strips", help="Draw film strips in the report.")
+    ] = True,
+) -> None:
+    """Join the shards of a sweep: their cells, results.json and report.html of all."""
+    from wmeval.eval.sweep.report import write_sweep_report
+    from wmeval.eval.sweep.sweeping import merge as join
+
+    results = join(out, list(parts or []))
+    _report_sweep(results, write_sweep_report(results, out, strips=strips))
 
 
 def _grid(text: str) -> Literal["candidate", "reference"]:

@@ -31,7 +31,7 @@ CHANGED_LEVELS = 24
 """Levels of smoothed grey by which a film strip's pixel changed."""
 
 
-def _png(figure: Figure) -> str:
+def png(figure: Figure) -> str:
     """A figure as a data URI; no dates and versions, so that equal figures are equal bytes."""
     from matplotlib import pyplot as plt
 
@@ -52,7 +52,8 @@ _STYLE: Mapping[str, Any] = {
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
+    """The look of all plots here, off screen."""
     import matplotlib
 
     matplotlib.use("Agg", force=False)
@@ -69,8 +70,8 @@ def paths_plot(case: CaseRecord, player: str) -> str:
     """Top view of the driven body's paths, and the distance from the reference over time."""
     from matplotlib import pyplot as plt
 
-    with _style():
-        return _png(_paths(plt, case, player))
+    with style():
+        return png(_paths(plt, case, player))
 
 
 def _paths(plt: Any, case: CaseRecord, player: str) -> Figure:
@@ -141,8 +142,8 @@ def bars_plot(
     """One panel per headline metric: a bar and a ring per candidate, the pixel floor as a line."""
     from matplotlib import pyplot as plt
 
-    with _style():
-        return _png(_bars(plt, all_results, names, colours))
+    with style():
+        return png(_bars(plt, all_results, names, colours))
 
 
 def _bars(
@@ -196,8 +197,8 @@ def joint_paths_plot(
     """Paths of the driven body of several candidates, from above, and their distances over time."""
     from matplotlib import pyplot as plt
 
-    with _style():
-        return _png(_joint_paths(plt, cases, colours, player))
+    with style():
+        return png(_joint_paths(plt, cases, colours, player))
 
 
 def _joint_paths(
@@ -259,8 +260,8 @@ def timeline_plot(case: CaseRecord, candidates: Sequence[Lane]) -> str:
         return ""
     from matplotlib import pyplot as plt
 
-    with _style():
-        return _png(_timeline(plt, case, lanes))
+    with style():
+        return png(_timeline(plt, case, lanes))
 
 
 def _timeline(plt: Any, case: CaseRecord, lanes: Sequence[Lane]) -> Figure:
@@ -289,7 +290,8 @@ def _timeline(plt: Any, case: CaseRecord, lanes: Sequence[Lane]) -> Figure:
     return figure
 
 
-def _jpeg(picture: NDArray[np.uint8]) -> str:
+def jpeg(picture: NDArray[np.uint8]) -> str:
+    """A picture (H, W, 3) as a data URI."""
     import cv2
 
     done, data = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 86])
@@ -322,7 +324,7 @@ def strip(case: CaseRecord, root: Path, *, frames: int = STRIP_FRAMES) -> tuple[
 
     def shot(name: str, k: int) -> str:
         clip = clips.get(name)
-        return _jpeg(_small(clip[k][window])) if clip is not None and k < len(clip) else ""
+        return jpeg(_small(clip[k][window])) if clip is not None and k < len(clip) else ""
 
     return tuple(
         StripFrame(case.times[k], shot("reference.mp4", k), shot("candidate.mp4", k))

@@ -1,0 +1,247 @@
+"""What a sweep is made of: engines as a caller names them, cells, and what became of each."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from wmeval.errors import UserError
+from wmeval.jobs.ledger import checksum
+from wmeval.scene import Card
+from wmeval.sim.engines import ENGINES
+
+Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"]
+STATUSES: dict[Status, str] = {
+    "ok": "ran to its end",
+    "diverged": "a state is not finite, or something left the scene for good",
+    "penetration": "ran to its end, but a body lay deep inside a fixed one",
+    "time_out": "was stopped after the time that a cell may take",
+    "crash": "its process died, or the engine raised an error",
+    "not_run": "the engine is not installed, or has not the physics",
+}
+"""How a cell can end."""
+
+_ISAAC_REASON = "Isaac Sim is not installed"
+NOT_HERE: dict[str, str] = {"isaac": _ISAAC_REASON}
+"""Engines that can be asked for, and why they do not run here."""
+
+
+class EngineSpec(Card):
+    """An engine as a caller names it.
+
+    Attributes:
+        label: its name in tables.
+        adapter: row of `wmeval.sim.engines.ENGINES`.
+        python: interpreter that holds its library; "": the one that is found.
+    """
+
+    label: str
+    adapter: str
+    python: str = ""
+
+
+def parse_engines(text: str) -> tuple[EngineSpec, ...]:
+    """Engines of ``newton,bullet`` or ``name=main,adapter=newton,python=PATH,name=...``.
+
+    Args:
+        text: comma-separated; ``name=`` begins an engine whose ``adapter=`` and ``python=`` follow.
+
+    Raises:
+        UserError: an unknown engine or key, no adapter, or one name twice.
+    """
+    out: list[dict[str, str]] = []
+    keyed = False
+    for token in (t.strip() for t in text.split(",")):
+        if not token:
+            continue
+        key, equals, value = token.partition("=")
+        if not equals:
+            out.append({"name": token, "adapter": token})
+            keyed = False
+        elif key == "name":
+            out.append({"name": value})
+            keyed = True
+        elif keyed and key in ("adapter", "python"):
+            out[-1][key] = value
+        else:
+            raise UserError(
+                f"--engines: {token!r}: write NAME, or name=LABEL,adapter=NAME,python=PATH"
+            )
+    specs = []
+    for one in out:
+        adapter = one.get("adapter", one["name"])
+        if adapter not in ENGINES and adapter not in NOT_HERE:
+            known = ", ".join((*ENGINES, *NOT_HERE))
+            raise UserError(f"--engines: no engine {adapter!r}: choose from {known}")
+        if not re.fullmatch(r"[A-Za-z0-9_.+-]+", one["name"]):
+            raise UserError(f"--engines: the name {one['name']!r}: use letters, digits, _ . + -")
+        specs.append(EngineSpec(label=one["name"], adapter=adapter, python=one.get("python", "")))
+    labels = [s.label for s in specs]
+    twice = next((x for x in labels if labels.count(x) > 1), None)
+    if twice:
+        raise UserError(f"--engines: {twice!r} is named twice: tell them apart by name=LABEL")
+    if not specs:
+        raise UserError("--engines: name one engine or more")
+    return tuple(specs)
+
+
+class Cell(Card):
+    """One run: an engine, its settings, a set-up.
+
+    Attributes:
+        engine: who.
+        config: ``published-settings``, ``tuned`` or the path of a file of fitted numbers.
+        family, subtask, material: the set-up.
+        grid: settings in place of the configuration's: ``dt`` (a fraction, as text) [s],
+            ``iterations``, ``restitution_threshold`` and the engine's own options.
+        repeat: 0; 1 runs the same once more, to see whether it comes out the same.
+    """
+
+    engine: EngineSpec
+    config: str
+    family: str
+    subtask: str
+    material: str
+    grid: dict[str, JsonValue] = Field(default_factory=dict)
+    repeat: int = 0
+
+    @property
+    def task(self) -> str:
+        """Its set-up, as tables say it."""
+        return f"{self.family}/{self.subtask}/{self.material}"
+
+    @property
+    def name(self) -> str:
+        """Engine, configuration, set-up and grid point: what tells it from other cells."""
+        point = ",".join(f"{k}={v}" for k, v in self.grid.items())
+        more = (f" [{point}]" if point else "") + (f" #{self.repeat}" if self.repeat else "")
+        return f"{self.engine.label}:{self.config}:{self.task}{more}"
+
+    @property
+    def setting(self) -> tuple[str, str, str]:
+        """Engine label, configuration and grid point: what rows of one table column share."""
+        return self.engine.label, self.config, ",".join(f"{k}={v}" for k, v in self.grid.items())
+
+    def key(self, stamp: str) -> str:
+        """Name of its folder; ``stamp`` stands for versions and cards."""
+        slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", self.name)[:90]
+        return f"{slug}-{checksum([self.model_dump(mode='json'), stamp])[:12]}"
+
+
+class Measurement(Card):
+    """One number of one cell.
+
+    Attributes:
+        metric: ``rmse``, ``dtw``, ... of GAUGE, or a number that a closed form predicts.
+        truth: what it is held against: a row of `wmeval.eval.truths.TRUTHS`, ``converged``,
+            ``real``; "" where the number stands by itself.
+        value: None where it was not measured.
+        unit: of value and expected.
+        expected: the true value, where the metric is no error itself.
+        accuracy: relative error of the truth itself.
+        baseline: GAUGE's real baseline of this metric [unit]; None where none is published.
+        n: frames that it is of.
+        low, high: 95 % interval, or the range over repeats; None where there is none.
+        reason: why it is missing.
+    """
+
+    metric: str
+    truth: str = ""
+    value: float | None = None
+    unit: str = "1"
+    expected: float | None = None
+    accuracy: float = 0.0
+    baseline: float | None = None
+    n: int = 0
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+    @property
+    def normalised(self) -> float | None:
+        """Value over GAUGE's baseline; the energy loss stays raw, as published."""
+        if self.value is None or self.baseline is None:
+            return None
+        if self.metric == "el":
+            return self.value
+        return self.value / self.baseline if self.baseline else None
+
+    @property
+    def error(self) -> float | None:
+        """How far from what is true: the value of an error, the distance from what is expected."""
+        if self.value is None:
+            return None
+        if self.expected is not None:
+            return abs(self.value - self.expected)
+        return self.value if self.metric in ERRORS else None
+
+
+ERRORS = ("rmse", "dtw", "penetration", "position_error", "rotation_error")
+"""Metrics that are errors themselves: 0 is right."""
+
+
+class CellResult(Card):
+    """What became of a cell.
+
+    Attributes:
+        cell: which.
+        key: name of its folder.
+        status: row of `STATUSES`; ``reason``: in one line, with the time at which it ended.
+        ended: simulated time reached [s]; ``seconds``: asked for [s].
+        version: of the engine; ``solver``: as the configuration says; ``departs``: from it.
+        deterministic: whether the engine declares it.
+        hz: solver steps per second; ``settings``: iterations, threshold, options.
+        facts: regimes of the parameter mapping, hashes of the drives.
+        frames: recorded at 30 Hz.
+        wall_s, cpu_s: of stepping [s]; None where the processes cannot tell.
+        build_s: until state 0 [s].
+        sha256: of all recorded states.
+        penetration_mm: greatest depth of a corner or ball in a fixed body.
+        measurements: the numbers.
+    """
+
+    cell: Cell
+    key: str
+    status: Status
+    reason: str = ""
+    ended: float = 0.0
+    seconds: float = 0.0
+    version: str = ""
+    solver: str = ""
+    departs: str = ""
+    deterministic: bool | None = None
+    hz: float = 0.0
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
+    frames: int = 0
+    wall_s: float | None = None
+    cpu_s: float | None = None
+    build_s: float | None = None
+    sha256: str = ""
+    penetration_mm: float | None = None
+    measurements: tuple[Measurement, ...] = ()
+
+    def measurement(self, metric: str, truth: str | None = None) -> Measurement | None:
+        """A number by its metric, and by its truth where several have it."""
+        for one in self.measurements:
+            if one.metric == metric and truth in (None, one.truth):
+                return one
+        return None
+
+
+def fraction(text: object, what: str = "dt") -> Fraction:
+    """A step as a user writes it: ``1/360`` or ``0.001``.
+
+    Raises:
+        UserError: no positive number.
+    """
+    try:
+        value = Fraction(str(text))
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if value <= 0:
+        raise UserError(f"{what} = {text}: write a positive fraction of a second, as 1/360")
+    return value

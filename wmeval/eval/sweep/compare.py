@@ -1,0 +1,152 @@
+"""A sweep against an older one: what got worse, for an engine's own continuous integration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wmeval.eval.sweep.cells import Cell, CellResult, Measurement
+from wmeval.eval.sweep.results import SweepResults
+
+TOLERANCE = 0.02
+"""Relative growth of an error that does not count, beside the intervals."""
+FLOOR = 1e-3
+"""Growth that never counts, as a share of what is expected or of the real baseline."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One number, or one cell, that changed.
+
+    Attributes:
+        kind: ``worse`` or ``better``: beyond intervals and tolerance; ``lost``: it was measured
+            and is not any more; ``found``: the other way round.
+        cell: its name.
+        metric: with its truth; "" for the cell as a whole.
+        before, after: as they are said.
+    """
+
+    kind: Literal["worse", "better", "lost", "found"]
+    cell: str
+    metric: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        what = f" {self.metric}" if self.metric else ""
+        return f"{self.kind}: {self.cell}{what}: {self.before} -> {self.after}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All changes, and how many numbers were compared."""
+
+    changes: tuple[Change, ...]
+    compared: int
+
+    @property
+    def regressions(self) -> tuple[Change, ...]:
+        """What got worse or was lost."""
+        return tuple(c for c in self.changes if c.kind in ("worse", "lost"))
+
+
+def _name(cell: Cell) -> str:
+    return cell.name
+
+
+def errors_of(m: Measurement) -> tuple[float, float, float] | None:
+    """Error with its least and greatest value over the interval; None where it is no error."""
+    if m.value is None:
+        return None
+    low, high = (m.value if x is None else x for x in (m.low, m.high))
+    if m.expected is not None:
+        right = m.expected
+    elif m.error is not None or m.metric == "el":
+        right = 0.0
+    elif m.baseline is not None:
+        right = m.baseline
+    else:
+        return None
+    ends = sorted((abs(low - right), abs(high - right)))
+    least = 0.0 if low <= right <= high else ends[0]
+    return abs(m.value - right), least, ends[1]
+
+
+def _scale(m: Measurement) -> float:
+    return max(abs(m.expected or 0.0), abs(m.baseline or 0.0))
+
+
+def compare(old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANCE) -> Comparison:
+    """Cells that both hold, number by number.
+
+    A number is worse where the least error of its interval now exceeds the greatest one before by
+    more than the tolerance. Intervals are those over repeats and over tosses; a deterministic cell
+    that ran once has none.
+
+    Args:
+        old: the baseline.
+        new: what is judged.
+        tolerance: relative growth of an error that does not count.
+    """
+    before = {_name(r.cell): r for r in old.cells if not r.cell.repeat}
+    out: list[Change] = []
+    compared = 0
+    for now in new.cells:
+        was = before.get(_name(now.cell))
+        if was is None or now.cell.repeat:
+            continue
+        name = _name(now.cell)
+        if was.status != now.status:
+            kind: Literal["lost", "found"] = "found" if now.status == "ok" else "lost"
+            if "ok" in (was.status, now.status):
+                out.append(Change(kind, name, "", _status(was), _status(now)))
+        numbers = {(m.metric, m.truth): m for m in now.measurements}
+        for m in was.measurements:
+            n = numbers.get((m.metric, m.truth))
+            a = errors_of(m)
+            b = errors_of(n) if n is not None else None
+            label = m.metric + (f" ({m.truth})" if m.truth else "")
+            if a is None:
+                continue
+            if b is None or n is None:
+                if now.status == "ok":
+                    out.append(Change("lost", name, label, f"{m.value:.6g} {m.unit}", "missing"))
+                continue
+            compared += 1
+            slack = FLOOR * _scale(m)
+            texts = f"{m.value:.6g} {m.unit}", f"{n.value:.6g} {n.unit}"
+            if b[1] > a[2] * (1 + tolerance) + slack:
+                out.append(Change("worse", name, label, *texts))
+            elif a[1] > b[2] * (1 + tolerance) + slack:
+                out.append(Change("better", name, label, *texts))
+    return Comparison(tuple(out), compared)
+
+
+def _status(r: CellResult) -> str:
+    return r.status + (f" ({r.reason})" if r.reason else "")
+
+
+def with_ranges(cells: list[CellResult]) -> list[CellResult]:
+    """Cells that ran more than once, each number with its range over the repeats."""
+    repeats: dict[str, list[CellResult]] = {}
+    for r in cells:
+        repeats.setdefault(r.cell.model_copy(update={"repeat": 0}).name, []).append(r)
+    out = []
+    for r in cells:
+        group = repeats[r.cell.model_copy(update={"repeat": 0}).name]
+        if len(group) < 2:
+            out.append(r)
+            continue
+        made = []
+        for m in r.measurements:
+            values = [
+                x.value
+                for other in group
+                if (x := other.measurement(m.metric, m.truth)) is not None and x.value is not None
+            ]
+            ranged = m.value is not None and m.low is None and len(values) > 1
+            made.append(
+                m.model_copy(update={"low": min(values), "high": max(values)}) if ranged else m
+            )
+        out.append(r.model_copy(update={"measurements": tuple(made)}))
+    return out

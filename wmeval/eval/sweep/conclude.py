@@ -1,0 +1,139 @@
+"""What cells say together: twice the same, convergence in the step, engines apart."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
+from wmeval.errors import UserError
+from wmeval.eval.metrics.gauge import SCALES
+from wmeval.eval.sweep.cells import CellResult, fraction
+from wmeval.eval.sweep.results import Agreement, Apart, Converged
+from wmeval.eval.truths.converged import engine_spread, self_convergence
+
+F8 = NDArray[np.float64]
+Arrays = Callable[[str], Mapping[str, NDArray[Any]]]
+"""States of a cell by its key."""
+
+
+def _point(result: CellResult, *without: str) -> str:
+    return ",".join(f"{k}={v}" for k, v in result.cell.grid.items() if k not in without)
+
+
+def agreements(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Agreement, ...]:
+    """Pairs of a cell and its repeat, where both have states."""
+    first = {c.cell.name: c for c in cells if c.cell.repeat == 0}
+    out = []
+    for again in cells:
+        if not again.cell.repeat or not again.sha256:
+            continue
+        one = first.get(again.cell.model_copy(update={"repeat": 0}).name)
+        if one is None or not one.sha256:
+            continue
+        same = one.sha256 == again.sha256
+        spread = 0.0
+        if not same:
+            a, b = arrays(one.key), arrays(again.key)
+            spread = _difference(a, b)
+        out.append(
+            Agreement(
+                cell=one.cell.name, engine=one.cell.engine.label,
+                declared=bool(one.deterministic), same=same, spread=spread,
+            )
+        )  # fmt: skip
+    return tuple(out)
+
+
+def _difference(a: Mapping[str, NDArray[Any]], b: Mapping[str, NDArray[Any]]) -> float:
+    worst = 0.0
+    for name in a:
+        if name == "position" or name.startswith("vertices/"):
+            n = min(len(a[name]), len(b[name]))
+            if a[name].size and b[name].size:
+                worst = max(worst, float(np.abs(a[name][:n] - b[name][:n]).max()))
+    return worst
+
+
+def _courses(cells: Sequence[CellResult], arrays: Arrays) -> list[tuple[CellResult, F8]]:
+    out = []
+    for r in cells:
+        if r.cell.repeat or r.status not in ("ok", "penetration"):
+            continue
+        found = arrays(r.key).get("course")
+        if found is not None and np.isfinite(found).all():
+            scale = SCALES[families()[r.cell.family].quantity]
+            out.append((r, np.asarray(found, np.float64) * scale))
+    return out
+
+
+def convergence(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Converged, ...]:
+    """Of every engine, configuration and task with three steps or more in the grid."""
+    groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
+    for r in cells:
+        if "dt" in r.cell.grid:
+            key = (r.cell.engine.label, r.cell.config, r.cell.task, _point(r, "dt"))
+            groups[key].append(r)
+    out = []
+    for (engine, config, task, point), group in groups.items():
+        if len(group) < 3:
+            continue
+        found = sorted(_courses(group, arrays), key=lambda x: -fraction(x[0].cell.grid["dt"]))
+        if len(found) < 3:
+            continue
+        steps = [float(fraction(r.cell.grid["dt"])) for r, _ in found]
+        values = [g for _, g in found]
+        try:
+            made = self_convergence(steps, values)
+        except UserError:
+            continue
+        known = np.isfinite(made.limit).all()
+        unit = QUANTITY_UNITS[families()[found[0][0].cell.family].quantity]
+        out.append(
+            Converged(
+                engine=engine, config=config, task=task, point=point, steps=tuple(steps),
+                errors=tuple(
+                    float(np.sqrt(np.mean((g - made.limit) ** 2))) if known else None
+                    for g in values
+                ),
+                unit=unit, order=made.order if math.isfinite(made.order) else None,
+                error=made.error if math.isfinite(made.error) else None,
+            )
+        )  # fmt: skip
+    return tuple(out)
+
+
+def spreads(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Apart, ...]:
+    """Of every task that two engines or more ran under one configuration."""
+    groups: dict[tuple[str, str, str], dict[str, CellResult]] = defaultdict(dict)
+    for r in cells:
+        if not r.cell.repeat:
+            groups[r.cell.config, r.cell.task, _point(r)][r.cell.engine.label] = r
+    out = []
+    for (config, task, point), group in groups.items():
+        if len(group) < 2:
+            continue
+        found = {r.cell.engine.label: g for r, g in _courses(list(group.values()), arrays)}
+        shapes: dict[tuple[int, ...], int] = defaultdict(int)
+        for g in found.values():
+            shapes[g.shape] += 1
+        # A rope of links and one of nodes are not compared.
+        common = max(shapes, key=lambda s: shapes[s], default=())
+        found = {k: g for k, g in found.items() if g.shape == common}
+        if len(found) < 2:
+            continue
+        made = engine_spread(found)
+        unit = QUANTITY_UNITS[families()[task.split("/")[0]].quantity]
+        out.append(
+            Apart(
+                config=config, task=task, point=point, unit=unit,
+                pairs={f"{a} - {b}": v for (a, b), v in made.pairs.items()},
+                largest=made.largest, between=made.between,
+            )
+        )  # fmt: skip
+    return tuple(out)

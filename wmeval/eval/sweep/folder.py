@@ -1,0 +1,104 @@
+"""A sweep's folder: a cell is sealed when its file stands there; results are made from them.
+
+``cells/KEY.npz`` holds states for pictures and curves, ``cells/KEY.json``, written last, the
+result. Keys stand for cell, versions and cards: a newer engine never meets an older one's numbers.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from wmeval.errors import UserError
+from wmeval.eval.sweep.cells import CellResult
+from wmeval.eval.sweep.results import dumps
+from wmeval.jobs.atomic import FolderKind, write_bytes, write_text
+from wmeval.records import WorldLog
+
+SWEEP_FOLDER = FolderKind(
+    files=r"sweep\.json|results\.(json|parquet)|report\.html|(cells|conformance)/[^/]+\.(json|npz)",
+    marks={r"sweep\.json": "wmeval-sweep", r"results\.json": "wmeval"},
+)
+STRIP_FRAMES = 6
+"""Instants of which all vertices are kept, for film strips."""
+
+
+def strip_rows(frames: int) -> list[int]:
+    """Which frames those are."""
+    return sorted({round(k) for k in np.linspace(0, frames - 1, min(STRIP_FRAMES, frames))})
+
+
+def seal(folder: Path, result: CellResult, log: WorldLog | None, course: Any) -> None:
+    """Write a cell's states and then its result.
+
+    Args:
+        folder: of the sweep.
+        result: what became of it.
+        log: what was recorded; None where there is nothing.
+        course: `wmeval.eval.sweep.measure.Course` of them, or None.
+    """
+    if log is not None:
+        state = log.state
+        arrays: dict[str, NDArray[Any]] = {
+            "times": state.times,
+            "position": state.position,
+            "quaternion_wxyz": state.quaternion_wxyz.astype(np.float32),
+            "strip": np.array(strip_rows(len(state))),
+            # Cameras and light of these scenes stand still.
+            "fov_y": log.cameras.fov_y[0],
+            "T_world_camera": log.cameras.T_world_camera[0],
+            "sun_direction": log.lights.sun_direction[0],
+            "sun_color": log.lights.sun_color[0],
+            "sky": log.lights.sky[0],
+        }
+        for name, x in state.vertices.items():
+            arrays[f"vertices/{name}"] = x[arrays["strip"]].astype(np.float32)
+        if course is not None:
+            arrays["course"] = np.asarray(course.values, np.float64)
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)
+        write_bytes(folder / "cells" / f"{result.key}.npz", stream.getvalue())
+    write_text(folder / "cells" / f"{result.key}.json", dumps(result))
+
+
+def sealed(folder: Path, key: str) -> CellResult | None:
+    """A finished cell; None where it is not, or its file is damaged."""
+    path = folder / "cells" / f"{key}.json"
+    try:
+        return CellResult.model_validate_json(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError):
+        return None
+
+
+def arrays_of(folder: Path, key: str) -> dict[str, NDArray[Any]]:
+    """States of a sealed cell; empty where there are none."""
+    path = folder / "cells" / f"{key}.npz"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError):
+        return {}
+
+
+def take_over(folder: Path, part: Path) -> int:
+    """Copy a shard's sealed cells into a folder; how many.
+
+    Raises:
+        UserError: it holds none.
+    """
+    found = sorted((part / "cells").glob("*.json"))
+    if not found:
+        raise UserError(f"{part}: holds no cells of a sweep")
+    for path in found:
+        npz = path.with_suffix(".npz")
+        if npz.is_file():
+            write_bytes(folder / "cells" / npz.name, npz.read_bytes())
+        write_bytes(folder / "cells" / path.name, path.read_bytes())
+    for path in sorted((part / "conformance").glob("*.json")):
+        write_bytes(folder / "conformance" / path.name, path.read_bytes())
+    return len(found)

@@ -1,0 +1,250 @@
+"""From recorded states to numbers: GAUGE's quantities and metrics, closed forms' numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, Quantity, Rope
+from wmeval.assets.gauge_markers import MarkerSet
+from wmeval.assets.gauge_published import published
+from wmeval.deformables import rest_shape
+from wmeval.envs.gauge.build import Built
+from wmeval.envs.gauge.markers import followers
+from wmeval.errors import UserError, one_line
+from wmeval.eval.metrics import gauge, surfaces
+from wmeval.eval.metrics.trajectory import rmse, warp
+from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.predicted import MEASURED, Record, expected
+from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Prediction, predict
+from wmeval.records import StateLog
+from wmeval.scene import Cloth
+
+F8 = NDArray[np.float64]
+
+
+def _curvature(points: F8, worn: MarkerSet) -> F8:
+    if not len(worn.faces):
+        return surfaces.turning_angles(points, worn.lines)
+    return surfaces.curvature(
+        points, worn.faces, surfaces.reference_angles(worn.points, worn.faces)
+    )
+
+
+LEVEL: Mapping[Quantity, Callable[[F8, MarkerSet], F8]] = {
+    "position": lambda points, worn: points,
+    "curvature": _curvature,
+    "area": lambda points, worn: surfaces.face_areas(points, worn.faces),
+}
+"""From marker positions (N, M, 3) [m] to the quantity in SI units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What is compared over time.
+
+    Attributes:
+        times: (N,) [s].
+        values: (N, ...) in SI units.
+        quantity: what they are.
+        names: of the bodies; ("markers",) where markers are followed.
+    """
+
+    times: F8
+    values: F8
+    quantity: Quantity
+    names: tuple[str, ...]
+
+    @property
+    def curve(self) -> F8:
+        """One number a frame, in the published unit: the distance from the first frame (N,)."""
+        g = gauge.generalised(self.values, self.quantity)
+        out: F8 = np.linalg.norm(g - g[:1], axis=1) / math.sqrt(max(1, self.count))
+        return out
+
+    @property
+    def count(self) -> int:
+        """Bodies, markers or faces."""
+        return int(self.values.shape[1]) if self.values.ndim > 1 else 1
+
+
+def course_of(
+    card: Family, subtask: str, material: str, built: Built, state: StateLog,
+    method: str = "barycentric",
+) -> Course:  # fmt: skip
+    """The quantity of a family over a record.
+
+    Args:
+        card: the family.
+        subtask: of it.
+        material: of it.
+        built: its world.
+        state: recorded states.
+        method: row of `wmeval.envs.gauge.markers.METHODS`.
+
+    Raises:
+        UserError: a marker that no proxy is near, or nothing to measure.
+    """
+    if built.markers is not None:
+        follow = followers(built.scene, built.meshes, built.markers, method)  # type: ignore[arg-type]
+        values = LEVEL[card.quantity](follow.track(state), built.markers)
+        return Course(state.times, values, card.quantity, ("markers",))
+    names, parts = [], []
+    for name in card.measured_in(subtask, material):
+        if name in state.bodies:
+            names.append(name)
+            parts.append(state.position[:, state.body(name)][:, None])
+        elif name in state.vertices:
+            names.append(name)
+            parts.append(state.vertices[name])
+        elif isinstance(card.bodies[name].shape, Rope):
+            links = [i for i, b in enumerate(state.bodies) if b.startswith(f"{name}_")]
+            names.append(name)
+            parts.append(state.position[:, links])
+    if not parts:
+        raise UserError(f"{card.id}: nothing of {', '.join(card.measured)} is in the record")
+    return Course(state.times, np.concatenate(parts, axis=1), card.quantity, tuple(names))
+
+
+def measure(
+    card: Family, subtask: str, material: str, built: Built, state: StateLog,
+    method: str = "barycentric",
+) -> tuple[Measurement, ...]:  # fmt: skip
+    """All numbers of a record.
+
+    The family's metrics, against the closed form as far as it holds where they compare, and every
+    number that a closed form predicts and the record tells.
+    """
+    course = course_of(card, subtask, material, built, state, method)
+    record = Record(card, subtask, material, built, state, course.values)
+    out: list[Measurement] = []
+    forms = _predictions(card, subtask, material)
+    if "rmse" in card.metrics:
+        out += _compared(card, subtask, material, course, forms)
+    out += _alone(card, record)
+    for form in forms:
+        for name, value in _told(record, form).items():
+            said = expected(record, form, name)
+            out.append(
+                Measurement(
+                    metric=name, truth=form.truth, value=_finite(value), unit=said.unit,
+                    expected=_finite(said.value),
+                    accuracy=TRUTHS[form.truth].accuracy, n=len(state),
+                    reason="" if _finite(value) is not None else "the record does not show it",
+                )
+            )  # fmt: skip
+    stretched = _stretch(built, state)
+    if stretched is not None:
+        out.append(Measurement(metric="stretch", value=stretched, n=len(state)))
+    return tuple(out)
+
+
+def _told(record: Record, form: Prediction) -> dict[str, float]:
+    function = MEASURED.get(form.truth)
+    return function(record, form) if function is not None else {}
+
+
+def _predictions(card: Family, subtask: str, material: str) -> tuple[Prediction, ...]:
+    # The conformance strip is not this scene; the sum of curvatures tests the metric.
+    return tuple(p for p in predict(card, subtask, material) if p.truth != "strip_overhangs")
+
+
+def reference_of(
+    card: Family, subtask: str, material: str, times: F8
+) -> tuple[Prediction | None, F8 | None]:
+    """The closed form of a set-up's course and its values (K, ...) at the first K times, in SI."""
+    for form in _predictions(card, subtask, material):
+        if form.trajectory is not None:
+            frames = int((times <= form.valid[1] + 1e-9).sum())
+            if frames >= 2:
+                return form, form.trajectory(times[:frames])
+    return None, None
+
+
+def _compared(
+    card: Family, subtask: str, material: str, course: Course, forms: tuple[Prediction, ...]
+) -> list[Measurement]:
+    unit = QUANTITY_UNITS[card.quantity]
+    form, true = reference_of(card, subtask, material, course.times)
+    if form is None or true is None or form.body not in (*course.names, *_worn(card)):
+        reason = NO_CLOSED_FORM.get(card.id, "no closed form of its course")
+        return [Measurement(metric=m, unit=unit, reason=reason) for m in ("rmse", "dtw")]
+    found = course.values[: len(true)]
+    a = gauge.generalised(found, card.quantity)
+    b = gauge.generalised(true, card.quantity)
+    out = []
+    for metric, value in (("rmse", rmse(a, b)), ("dtw", warp(a, b).mean)):
+        known = published().find(card.id, subtask, material, metric)
+        out.append(
+            Measurement(
+                metric=metric, truth=form.truth, value=_finite(value), unit=unit,
+                accuracy=TRUTHS[form.truth].accuracy, n=len(true),
+                baseline=known.baseline if known else None,
+            )
+        )  # fmt: skip
+    return out
+
+
+def _worn(card: Family) -> tuple[str, ...]:
+    return (card.markers.body,) if card.markers is not None else ()
+
+
+def _alone(card: Family, record: Record) -> list[Measurement]:
+    """Metrics of a record by itself: rest, momentum, period, energy."""
+    out = []
+    for metric in card.metrics:
+        if metric not in _BY_ITSELF:
+            continue
+        known = published().find(card.id, record.subtask, record.material, metric)
+        unit, value = _BY_ITSELF[metric](record)
+        found = _finite(value)
+        out.append(
+            Measurement(
+                metric=metric, value=found, unit=unit, n=len(record.state),
+                baseline=known.baseline if known else None,
+                reason="" if found is not None else "the record does not show it",
+            )
+        )  # fmt: skip
+    return out
+
+
+_BY_ITSELF: Mapping[str, Callable[[Record], tuple[str, float]]] = {
+    "lsd": lambda r: ("s", r.longest_rest()),
+    "mte_first": lambda r: ("%", 100 * r.momentum_transfer()),
+    "pd_fourier": lambda r: ("s", gauge.pd_fourier(r.swing(), RECORD_HZ).raw),
+    "el": lambda r: ("1", r.energy_loss().raw),
+}
+
+
+def _stretch(built: Built, state: StateLog) -> float | None:
+    """Greatest strain of a textile's edge over the record [1]; None where there is no textile."""
+    worst = None
+    for item in built.scene.deformables:
+        if not isinstance(item, Cloth):
+            continue
+        rest = rest_shape(item, built.meshes)
+        edges = np.unique(
+            np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0
+        )
+
+        def lengths(x: F8, edges: NDArray[np.int64] = edges) -> F8:
+            out: F8 = np.linalg.norm(x[..., edges[:, 1], :] - x[..., edges[:, 0], :], axis=-1)
+            return out
+
+        strain = lengths(state.vertices[item.name]) / lengths(rest.vertices) - 1
+        # A high percentile: one pinched edge is no stretched sheet.
+        worst = max(worst or 0.0, float(np.percentile(strain, 99, axis=1).max()))
+    return worst
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def say(error: Exception) -> str:
+    """An error in one line."""
+    return one_line(str(error))

@@ -1,0 +1,222 @@
+"""From a command line to cells: tasks, configurations, grids, shards, repeats."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from pydantic import JsonValue
+
+from wmeval.assets.gauge_cards import RECORD_HZ, Family, families, family
+from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted
+from wmeval.errors import UserError
+from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
+
+Twice = Literal["first", "all", "none"]
+TWICE: tuple[Twice, ...] = ("first", "all", "none")
+"""Which cells run a second time, to see whether they come out the same: of every engine and kind
+of body the shortest, all, or none."""
+GRID_LIMIT = 4096
+
+
+@dataclass(frozen=True)
+class Task:
+    """A set-up of a family."""
+
+    card: Family
+    subtask: str
+    material: str
+
+
+def tasks_of(text: str) -> tuple[Task, ...]:
+    """Tasks of ``benchmarked``, ``all`` or names, comma-separated.
+
+    A name is a family, ``family/subtask`` or ``family/subtask/material``; what is left out means
+    every one.
+
+    Raises:
+        UserError: an unknown name.
+    """
+    out: dict[tuple[str, str, str], Task] = {}
+    for name in (t.strip() for t in text.split(",") if t.strip()):
+        if name in ("benchmarked", "all"):
+            cards = [c for c in families().values() if c.benchmarked or name == "all"]
+            wanted: list[tuple[Family, str, str]] = [(c, "", "") for c in cards]
+        else:
+            first, _, rest = name.partition("/")
+            subtask, _, material = rest.partition("/")
+            wanted = [(family(first), subtask, material)]
+        for card, subtask, material in wanted:
+            for one in _set_ups(card, subtask, material):
+                out[(card.id, one.subtask, one.material)] = one
+    if not out:
+        raise UserError("--tasks: name benchmarked, all, or families")
+    return tuple(out.values())
+
+
+def _set_ups(card: Family, subtask: str, material: str) -> list[Task]:
+    subtasks = [subtask] if subtask else list(card.subtasks)
+    found = []
+    for one in subtasks:
+        if one not in card.subtasks:
+            known = ", ".join(card.subtasks)
+            raise UserError(f"--tasks: {card.id} has no subtask {one!r}: choose from {known}")
+        frames = card.subtasks[one].frames
+        found += [Task(card, one, m) for m in frames if material in ("", m)]
+    if not found:
+        known = ", ".join(card.materials)
+        raise UserError(f"--tasks: {card.id} has no material {material!r}: choose from {known}")
+    return found
+
+
+def parse_grid(text: str) -> dict[str, tuple[JsonValue, ...]]:
+    """Axes of ``dt=1/180,1/360,iterations=10,50``: a part without ``=`` is one more value.
+
+    Raises:
+        UserError: a value before any name, or a step that does not divide a recorded frame.
+    """
+    axes: dict[str, list[JsonValue]] = {}
+    name = ""
+    for part in (t.strip() for t in text.split(",") if t.strip()):
+        key, equals, value = part.rpartition("=")
+        if equals:
+            name = key.strip()
+        if not name:
+            raise UserError(f"--grid: {part!r}: write NAME=VALUE,VALUE,NAME=VALUE")
+        axes.setdefault(name, []).append(_value(name, value if equals else part))
+    count = 1
+    for values in axes.values():
+        count *= len(values)
+    if count > GRID_LIMIT:
+        raise UserError(f"--grid: {count} points: at most {GRID_LIMIT}")
+    return {k: tuple(dict.fromkeys(v)) for k, v in axes.items()}
+
+
+def _value(name: str, text: str) -> JsonValue:
+    if name == "dt":
+        dt = fraction(text)
+        if (Fraction(1, RECORD_HZ) / dt).denominator != 1:
+            raise UserError(
+                f"--grid: dt = {text} does not divide the recorded 1/{RECORD_HZ} s: choose "
+                f"1/{RECORD_HZ * 6}, 1/{RECORD_HZ * 12}, ..."
+            )
+        return str(dt)
+    try:
+        value: JsonValue = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    return value
+
+
+def points(grid: Mapping[str, Sequence[JsonValue]]) -> list[dict[str, JsonValue]]:
+    """All combinations; one empty one where there is no grid."""
+    return [dict(zip(grid, v, strict=True)) for v in itertools.product(*grid.values())]
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``2/5``: the second of five parts.
+
+    Raises:
+        UserError: not of this form.
+    """
+    try:
+        part, _, of = text.partition("/")
+        i, n = int(part), int(of)
+    except ValueError:
+        i, n = 0, 0
+    if not 1 <= i <= n:
+        raise UserError(f"--shard {text}: write I/N with 1 <= I <= N")
+    return i, n
+
+
+def parse_twice(text: str) -> Twice:
+    """Row of `TWICE`.
+
+    Raises:
+        UserError: none of them.
+    """
+    for one in TWICE:
+        if text == one:
+            return one
+    raise UserError(f"--twice {text}: choose from {', '.join(TWICE)}")
+
+
+def check_config(config: str) -> str:
+    """A configuration's name, or the path of a file that can be read.
+
+    Raises:
+        UserError: neither.
+    """
+    if config not in NAMES:
+        if not Path(config).suffix:
+            raise UserError(
+                f"--config: {config!r}: choose from {', '.join(NAMES)}, or name a .yaml file of "
+                "fitted numbers"
+            )
+        read_fitted(config)
+    return config
+
+
+def plan(
+    engines: Sequence[EngineSpec],
+    tasks: Sequence[Task],
+    configs: Sequence[str],
+    grid: Mapping[str, Sequence[JsonValue]] | None = None,
+    *,
+    twice: Twice = "first",
+) -> tuple[Cell, ...]:
+    """All cells, engine by engine, so that a worker keeps its engine.
+
+    A file of fitted numbers is run on its own family only.
+    """
+    out = []
+    for engine in engines:
+        for config in configs:
+            wanted = list(tasks)
+            if config not in NAMES:
+                of = read_fitted(config).family
+                wanted = [t for t in wanted if t.card.id == of]
+                if not wanted:
+                    raise UserError(f"{config}: its numbers are of {of}, which no task here is")
+            cells = [
+                Cell(
+                    engine=engine, config=config, family=t.card.id, subtask=t.subtask,
+                    material=t.material, grid=point,
+                )
+                for t in wanted
+                for point in points(grid or {})
+            ]  # fmt: skip
+            out += cells
+            out += [c.model_copy(update={"repeat": 1}) for c in _again(cells, twice)]
+    return tuple(out)
+
+
+def _again(cells: Sequence[Cell], twice: Twice) -> list[Cell]:
+    if twice == "none":
+        return []
+    if twice == "all":
+        return list(cells)
+    shortest: dict[str, tuple[int, Cell]] = {}
+    for cell in cells:
+        card = families()[cell.family]
+        if cell.engine.adapter not in engines_of(card):
+            continue
+        steps = card.frames(cell.subtask, cell.material) * card.solver_hz
+        # A record of a few frames hardly leaves room for a difference.
+        steps += 10**9 if card.frames(cell.subtask, cell.material) < 15 else 0
+        if card.kind not in shortest or steps < shortest[card.kind][0]:
+            shortest[card.kind] = (steps, cell)
+    return [cell for _, cell in shortest.values()]
+
+
+def share(cells: Sequence[Cell], shard: tuple[int, int]) -> tuple[Cell, ...]:
+    """One of n parts: every n-th cell, with its repeat."""
+    i, n = shard
+    together = list(dict.fromkeys(c.model_copy(update={"repeat": 0}).name for c in cells))
+    mine = set(together[i - 1 :: n])
+    return tuple(c for c in cells if c.model_copy(update={"repeat": 0}).name in mine)

@@ -1,0 +1,209 @@
+"""Numbers of closed forms, as a record of 30 frames a second shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.gauge_cards import GRAVITY, RECORD_HZ, Family, Sphere
+from wmeval.assets.gauge_profiles import motion
+from wmeval.envs.gauge.build import Built
+from wmeval.eval.metrics import gauge
+from wmeval.eval.metrics.gauge import EnergyLoss
+from wmeval.eval.truths.prediction import Number, Prediction
+from wmeval.records import StateLog
+
+F8 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A set-up's recorded states.
+
+    Attributes:
+        card, subtask, material: the set-up.
+        built: its world.
+        state: at 30 Hz.
+        values: the family's quantity (N, ...), SI units.
+    """
+
+    card: Family
+    subtask: str
+    material: str
+    built: Built
+    state: StateLog
+    values: F8
+
+    def path(self, body: str) -> F8:
+        """Positions of a body (N, 3) [m]."""
+        return self.state.position[:, self.state.body(body)]
+
+    def hanging(self, body: str) -> float:
+        """Height of a hung ball at rest [m]."""
+        pose = self.card.poses(self.subtask, self.material)[body]
+        return float(pose.position[2]) - (self.card.bodies[body].rod or 0.0)
+
+    def swing(self) -> F8:
+        """Coordinate of the pendulum's ball along its swing (N,) [m]."""
+        return gauge.swing_coordinate(self.path("ball"))
+
+    def energy_loss(self) -> EnergyLoss:
+        """Of the pendulum, whose lowest point is below the pivot by the rod."""
+        return gauge.energy_loss(self.path("ball")[:, 2], self.hanging("ball"))
+
+    def longest_rest(self) -> float:
+        """Of the cradle's last ball [s]."""
+        i = self.state.body("ball_5")
+        return gauge.longest_rest(
+            self.state.position[:, i], RECORD_HZ, velocities=self.state.linear_velocity[:, i]
+        )
+
+    def momentum_transfer(self) -> float:
+        """Of the cradle's first impact [1]."""
+        return gauge.mte_first(
+            self.path("ball_1")[:, 2], self.path("ball_5")[:, 2],
+            rest_in=self.hanging("ball_1"), rest_out=self.hanging("ball_5"),
+        )  # fmt: skip
+
+
+def acceleration(path: F8, times: F8, direction: F8, until: float) -> float:
+    """Of a t^2 / 2 along a direction, by least squares over the frames up to a time [m/s^2]."""
+    rows = (times <= until + 1e-9) & (times > 0)
+    t = times[rows]
+    way = (path[rows] - path[0]) @ direction
+    return float(2 * (way * t**2).sum() / (t**4).sum()) if len(t) else math.nan
+
+
+def _sticks(r: Record, p: Prediction) -> dict[str, float]:
+    path = r.path("cube")
+    return {"displacement": float(np.linalg.norm(path - path[0], axis=1).max())}
+
+
+def _accelerates(r: Record, p: Prediction) -> dict[str, float]:
+    assert p.trajectory is not None
+    t = r.state.times
+    ends = p.trajectory(np.array([0.0, p.valid[1]]))
+    direction = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
+    return {"acceleration": acceleration(r.path(p.body), t, direction, p.valid[1])}
+
+
+def _turns(r: Record, p: Prediction) -> dict[str, float]:
+    """The radius at the end, and creep in the plate's own frame before it should slip."""
+    axis = np.array(r.card.poses(r.subtask, r.material)["plate"].position)
+    plane = r.path("cube")[:, :2] - axis[:2]
+    drive = next(d for d in r.card.drives(r.subtask, r.material) if d.body == "plate")
+    angle = motion(drive, r.state.times).angle
+    c, s = np.cos(-angle), np.sin(-angle)
+    own = np.stack([c * plane[:, 0] - s * plane[:, 1], s * plane[:, 0] + c * plane[:, 1]], axis=1)
+    rows = r.state.times <= p.numbers["slip_time"].value
+    creep = float(np.linalg.norm(own[rows] - own[0], axis=1).max())
+    out = {"creep": creep}
+    if not math.isfinite(p.numbers["rim_time"].value):
+        out["end_radius"] = float(np.linalg.norm(plane[-1]))
+    return out
+
+
+def _bounces(r: Record, p: Prediction) -> dict[str, float]:
+    ball = r.card.bodies["ball"].shape
+    assert isinstance(ball, Sphere)
+    ground = r.card.ground(r.subtask, r.material) or 0.0
+    height = r.path("ball")[:, 2] - ball.diameter / 2 - ground
+    tops = gauge.peaks(height, floor=1e-4)
+    # Without a bounce it lies where it fell.
+    place, top = gauge.parabola_peak(height, tops[0]) if tops else (math.nan, 0.0)
+    fall = p.numbers["height"].value
+    return {
+        "apex_height": top,
+        "apex": place / RECORD_HZ,
+        "restitution": math.sqrt(max(top, 0.0) / fall),
+    }
+
+
+def _cradle(r: Record, p: Prediction) -> dict[str, float]:
+    passed = r.momentum_transfer()
+    return {"mte_first": passed, "mte_of_restitution": passed, "lsd": r.longest_rest()}
+
+
+def _pendulum(r: Record, p: Prediction) -> dict[str, float]:
+    return {
+        "period": gauge.pd_fourier(r.swing(), RECORD_HZ).interpolated,
+        "energy_loss": r.energy_loss().interpolated,
+    }
+
+
+def _sags(r: Record, p: Prediction) -> dict[str, float]:
+    """The sheet's lowest point below its clamps in the last second's mean."""
+    z = r.state.vertices["textile"][-RECORD_HZ:, :, 2]
+    held = z[:, [v for pin in r.built.scene.deformables[0].pins for v in pin.vertices]]
+    return {"sag": float((held.mean(axis=1) - z.min(axis=1)).mean())}
+
+
+def _hangs(r: Record, p: Prediction) -> dict[str, float]:
+    """Mean strain at the end, from the top edge to the lowest."""
+    x = r.state.vertices["textile"][-RECORD_HZ:]
+    span = x[:, :, 2].max(axis=1) - x[:, :, 2].min(axis=1)
+    rest = r.state.vertices["textile"][0, :, 2]
+    return {"strain": float(span.mean() / np.ptp(rest) - 1)}
+
+
+def _stretches(r: Record, p: Prediction) -> dict[str, float]:
+    return {"facet_change": float((r.values[-1] / r.values[0]).mean() - 1)}
+
+
+def _twists(r: Record, p: Prediction) -> dict[str, float]:
+    change = r.values[-1] - r.values[0]
+    half = len(change) // 2
+    return {
+        "facet_area_change_x": float(change[:half].mean()),
+        "facet_area_change_y": float(change[half:].mean()),
+    }
+
+
+def _sums(r: Record, p: Prediction) -> dict[str, float]:
+    worn = r.built.markers
+    if worn is None or not len(worn.faces):
+        return {}
+    return {"sum": float(np.abs(r.values.sum(axis=1)).max())}
+
+
+def _rises(r: Record, p: Prediction) -> dict[str, float]:
+    z = np.stack([r.path("ball_1")[:, 2], r.path("ball_2")[:, 2]])
+    return {"rise": float((z - z[:, :1]).max())}
+
+
+MEASURED: Mapping[str, Callable[[Record, Prediction], dict[str, float]]] = {
+    "tetrahedron_slides": _accelerates,
+    "falls_until_contact": _accelerates,
+    "cube_sticks": _sticks,
+    "cube_slides": _accelerates,
+    "cube_on_turntable": _turns,
+    "ball_bounces": _bounces,
+    "cradle_transfers": _cradle,
+    "pendulum_swings": _pendulum,
+    "rope_wraps": _rises,
+    "sheet_sags": _sags,
+    "sheet_hangs": _hangs,
+    "curvature_sums_to_zero": _sums,
+    "cloth_slips_below_cube": _accelerates,
+    "block_stretches": _stretches,
+    "block_twists": _twists,
+}
+"""By truth: numbers of a record by the names that the closed form predicts them under."""
+
+
+def expected(r: Record, p: Prediction, name: str) -> Number:
+    """What a number of `MEASURED` should be: the closed form's, or what follows from it."""
+    if name in p.numbers:
+        return p.numbers[name]
+    if name == "restitution":
+        e = r.card.body_properties(r.subtask, r.material, "ball").number("restitution")
+        return Number(e, "1", "asked for")
+    if name == "creep":
+        return Number(0.0, "m", "it does not slip yet")
+    if name == "acceleration":
+        return Number(GRAVITY, "m/s^2", "of free fall")
+    raise KeyError(name)

@@ -1,0 +1,170 @@
+"""results.json of a sweep: every cell with its numbers, flat rows, what was concluded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from wmeval.assets.gauge_published import published
+from wmeval.errors import UserError, first_problem
+from wmeval.eval.sweep.cells import CellResult, EngineSpec
+from wmeval.scene import Card
+
+FORMAT = "wmeval-sweep/1"
+NOTE = (
+    "errors are against closed forms within their validity, against convergence or against real "
+    "data, as each row says; what GAUGE publishes stands beside them as published"
+)
+
+
+class Agreement(Card):
+    """One cell, run twice.
+
+    Attributes:
+        cell: its name; ``engine``: label.
+        declared: whether the engine declares determinism.
+        same: bit-identical states.
+        spread: greatest difference of a body's or vertex' coordinate at any frame [m].
+    """
+
+    cell: str
+    engine: str
+    declared: bool
+    same: bool
+    spread: float
+
+
+class Converged(Card):
+    """Convergence of one engine in its step, on one task.
+
+    Attributes:
+        engine, config, task: whose, on what; ``point``: other settings of the grid.
+        steps: [s], from the coarsest.
+        errors: of each against the extrapolated limit, in ``unit``; NaN is None.
+        order: None where differences do not shrink.
+        error: of the finest against the limit.
+    """
+
+    engine: str
+    config: str
+    task: str
+    point: str = ""
+    steps: tuple[float, ...]
+    errors: tuple[float | None, ...]
+    unit: str
+    order: float | None
+    error: float | None
+
+
+class Apart(Card):
+    """How far engines are from one another on one task: root mean square, largest of all pairs."""
+
+    config: str
+    task: str
+    point: str = ""
+    unit: str
+    pairs: dict[str, float]
+    largest: float
+    between: tuple[str, str]
+
+
+class SweepResults(Card):
+    """All of results.json.
+
+    Attributes:
+        format: name and version.
+        wmeval: version of the package.
+        note: how the numbers are to be read.
+        plan: the command's options.
+        engines: as they were named; ``versions``: by label.
+        cells: what became of each.
+        twice: cells that ran twice.
+        converged, apart: convergence in the step, and the engines' spread.
+        conformance: asked against effective parameters, rows as `eval.conformance.rows_of` with
+            engine label and configuration.
+        rows: one per number, flat: for tables and data frames; made from the cells.
+    """
+
+    format: Literal["wmeval-sweep/1"] = "wmeval-sweep/1"
+    wmeval: str
+    note: str = NOTE
+    plan: dict[str, JsonValue] = Field(default_factory=dict)
+    engines: tuple[EngineSpec, ...]
+    versions: dict[str, str]
+    cells: tuple[CellResult, ...]
+    twice: tuple[Agreement, ...] = ()
+    converged: tuple[Converged, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    conformance: tuple[dict[str, JsonValue], ...] = ()
+    rows: tuple[dict[str, JsonValue], ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Cells by status."""
+        out: dict[str, int] = {}
+        for cell in self.cells:
+            out[cell.status] = out.get(cell.status, 0) + 1
+        return out
+
+
+def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
+    """One row a number; a cell without any has one row that says why."""
+    out = []
+    for r in cells:
+        c = r.cell
+        head: dict[str, JsonValue] = {
+            "engine": c.engine.label, "adapter": c.engine.adapter, "version": r.version,
+            "solver": r.solver, "config": c.config, "task": c.family, "subtask": c.subtask,
+            "material": c.material, "grid": ",".join(f"{k}={v}" for k, v in c.grid.items()),
+            "repeat": c.repeat, "status": r.status, "reason": r.reason, "hz": r.hz,
+            "wall_s": r.wall_s, "cpu_s": r.cpu_s,
+        }  # fmt: skip
+        for m in r.measurements:
+            known = published().find(c.family, c.subtask, c.material, m.metric)
+            out.append(
+                {
+                    **head,
+                    "metric": m.metric, "truth": m.truth, "value": m.value, "unit": m.unit,
+                    "expected": m.expected, "error": m.error, "normalised": m.normalised,
+                    "n": m.n, "low": m.low, "high": m.high,
+                    "reason": r.reason or m.reason,
+                    **{
+                        f"published_{k}": v
+                        for k, v in (known.engines if known and not m.expected else {}).items()
+                    },
+                }
+            )  # fmt: skip
+        if not r.measurements:
+            out.append({**head, "metric": "", "truth": "", "value": None})
+    return tuple(out)
+
+
+def dumps(results: Card) -> str:
+    """Stable text."""
+    return json.dumps(results.model_dump(mode="json"), sort_keys=True, indent=1) + "\n"
+
+
+def read_sweep(path: str | Path) -> SweepResults:
+    """Read a sweep's results.json, or the one in a folder.
+
+    Raises:
+        UserError: not there, not JSON, or not of this format.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / "results.json"
+    try:
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run `wmeval sweep gauge` first") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"{path}: not a JSON file that can be read ({error})") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise UserError(f"{path}: not a {FORMAT} file")
+    try:
+        return SweepResults.model_validate(document)
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_problem(error)}") from error

@@ -1,0 +1,261 @@
+"""One cell: its world is stepped at 30 frames a second, watched, and measured."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from wmeval.assets.gauge_cards import RECORD_HZ, Family, families
+from wmeval.clock import SceneClock
+from wmeval.envs.gauge.build import Built, build
+from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
+from wmeval.envs.gauge.family_env import CHAINED
+from wmeval.errors import UserError, one_line
+from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, Measurement, Status, fraction
+from wmeval.eval.sweep.depths import LIMIT, greatest_depth
+from wmeval.eval.sweep.measure import measure
+from wmeval.jobs import installed
+from wmeval.jobs.worker import WorkerError
+from wmeval.records import StateLog, WorldLog
+from wmeval.sim.engines import WORKERS, engine_info
+from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec, check_kinds
+from wmeval.sim.world import WorkerWorld, World, open_world
+
+F8 = NDArray[np.float64]
+FRAME = Fraction(1, RECORD_HZ)
+FAR = 1e3
+"""A coordinate beyond this has left the scene for good [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A cell's world before it runs.
+
+    Attributes:
+        card: its family.
+        built: scene, drives, markers.
+        settings: of the configuration, before the grid.
+        spec: of the world, the grid's settings in it.
+        frames: to record, the first at time 0.
+    """
+
+    card: Family
+    built: Built
+    settings: Settings
+    spec: WorldSpec
+    frames: int
+
+
+def prepare(cell: Cell) -> Prepared:
+    """Build a cell's world.
+
+    Raises:
+        UserError: the engine has not the physics, is not installed, or a setting is none of its.
+    """
+    adapter = cell.engine.adapter
+    if adapter in NOT_HERE:
+        raise UserError(NOT_HERE[adapter])
+    card = families()[cell.family]
+    settings = settings_of(card, adapter, cell.config)
+    built = build(
+        card, cell.subtask, cell.material, rope_chain=adapter in CHAINED, changes=settings.changes
+    )
+    dt = fraction(cell.grid.get("dt", settings.dt))
+    spec = WorldSpec(
+        built.scene, built.meshes, built.drives.specs, SceneClock(dt, FRAME), EventRules(),
+        adapter, engine_config(cell, settings.config), round(built.drives.settle / float(dt)),
+    )  # fmt: skip
+    return Prepared(card, built, settings, spec, card.frames(cell.subtask, cell.material))
+
+
+def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
+    """A configuration with a grid point's settings in place of its own.
+
+    Raises:
+        UserError: a value of the wrong kind.
+    """
+    own = {k: v for k, v in cell.grid.items() if k != "dt"}
+    fields: dict[str, Any] = {
+        name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
+    }
+    options: dict[str, JsonValue] = {**base.options, **own}
+    if cell.engine.python:
+        options["python"] = cell.engine.python
+    try:
+        return EngineConfig.model_validate({**base.model_dump(), **fields, "options": options})
+    except ValueError as error:
+        raise UserError(f"--grid: {one_line(str(error), 200)}") from error
+
+
+def version_of(cell: Cell) -> str:
+    """The engine's version; "" where it is not installed."""
+    adapter = cell.engine.adapter
+    if adapter in NOT_HERE:
+        return ""
+    if adapter in WORKERS:
+        return installed.version(adapter, cell.engine.python) or ""
+    return engine_info(adapter).version
+
+
+_last: list[World] = []
+"""The world whose worker, with its compiled kernels, the next cell of this process takes over."""
+
+
+def run_cell(
+    cell: Cell, key: str, *, limit: float | None = None,
+    keep: Callable[[CellResult, WorldLog | None], None] | None = None,
+) -> CellResult:  # fmt: skip
+    """Run one cell to one of `STATUSES`.
+
+    Args:
+        cell: which.
+        key: name of its folder.
+        limit: wall time that stepping may take [s]; None: any.
+        keep: is given the result and the states, whatever became of it.
+    """
+    log: WorldLog | None = None
+    try:
+        ready = prepare(cell)
+        result, log = _stepped(cell, key, ready, limit)
+    except UserError as error:
+        result = CellResult(
+            cell=cell, key=key, status="not_run", reason=one_line(str(error)),
+            version=version_of(cell) if cell.engine.adapter not in NOT_HERE else "",
+        )  # fmt: skip
+    if keep is not None:
+        keep(result, log)
+    return result
+
+
+def _stepped(
+    cell: Cell, key: str, ready: Prepared, limit: float | None
+) -> tuple[CellResult, WorldLog | None]:
+    spec, info = ready.spec, engine_info(cell.engine.adapter)
+    check_kinds(spec.scene, info)
+    began = time.perf_counter()
+    states: list[WorldLog] = []
+    seconds = (ready.frames - 1) / RECORD_HZ
+    status: Status = "ok"
+    reason = ""
+    wall, cpu = 0.0, None
+    build_s = 0.0
+    try:
+        world = open_world(spec, instead_of=_last.pop() if _last else None)
+        try:
+            states.append(world.reset())
+            build_s = time.perf_counter() - began
+            start, used = time.perf_counter(), cpu_seconds(world)
+            status, reason = _advance(world, spec, ready.frames, states, limit)
+            wall = time.perf_counter() - start
+            now = cpu_seconds(world)
+            cpu = None if used is None or now is None else now - used
+        except BaseException:
+            world.close()
+            raise
+        if isinstance(world, WorkerWorld):
+            _last.append(world)
+        else:
+            world.close()
+    except WorkerError as error:
+        at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
+        status, reason = "crash", one_line(error.what) + at
+    except UserError:
+        raise
+    except Exception as error:  # an adapter's fault costs this cell only
+        at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
+        status, reason = "crash", one_line(f"{type(error).__name__}: {error}") + at
+    log = WorldLog.concatenate(states) if states else None
+    result = CellResult(
+        cell=cell, key=key, status=status, reason=reason,
+        ended=(len(states) - 1) / RECORD_HZ if states else 0.0, seconds=seconds,
+        version=version_of(cell), solver=ready.settings.solver, departs=ready.settings.departs,
+        deterministic=info.deterministic, hz=float(1 / spec.clock.dt),
+        settings={
+            "iterations": spec.config.iterations,
+            "restitution_threshold": spec.config.restitution_threshold,
+            **{k: v for k, v in spec.config.options.items() if k != "python"},
+        },
+        facts=_facts(cell, ready), frames=len(states), wall_s=wall, cpu_s=cpu, build_s=build_s,
+        sha256=log.state.sha256() if log is not None else "",
+    )  # fmt: skip
+    return _measured(result, cell, ready, log.state if log is not None else None), log
+
+
+def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
+    return {
+        "drives": dict(ready.built.drives.hashes),
+        "regimes": regimes(
+            ready.card, cell.subtask, cell.material, ready.settings, cell.engine.adapter,
+            ready.built,
+        ),
+        **({"fitted_on": ready.settings.fitted_on} if ready.settings.fitted_on else {}),
+    }  # fmt: skip
+
+
+def _advance(
+    world: World, spec: WorldSpec, frames: int, states: list[WorldLog], limit: float | None
+) -> tuple[Status, str]:
+    """Record frames until the end, or until something is wrong."""
+    start = time.perf_counter()
+    step = spec.clock.substeps
+    probe = Probe("last")
+    for frame in range(1, frames):
+        row = world.advance((), frame * step, probe)
+        at = frame / RECORD_HZ
+        wrong = _diverged(row.state)
+        if wrong:
+            return "diverged", f"diverged at t = {at:.3g} s: {wrong}"
+        states.append(row)
+        if limit is not None and frame < frames - 1 and time.perf_counter() - start > limit:
+            end = (frames - 1) / RECORD_HZ
+            return "time_out", f"time-out after {limit:g} s, at t = {at:.3g} s of {end:.3g} s"
+    return "ok", ""
+
+
+def _diverged(state: StateLog) -> str:
+    for name, x in (("a body", state.position), *state.vertices.items()):
+        if not np.isfinite(x).all():
+            return f"{name} has no finite position"
+        if np.abs(x).max() > FAR:
+            return f"{name} is {np.abs(x).max():.3g} m away"
+    return ""
+
+
+def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | None) -> CellResult:
+    """Depth and numbers of a record that reached its end."""
+    if log is None or result.status != "ok":
+        return result
+    depth = greatest_depth(ready.spec.scene, ready.spec.meshes, log)
+    changes: dict[str, Any] = {"penetration_mm": 1e3 * depth}
+    if depth > LIMIT:
+        changes |= {"status": "penetration", "reason": f"up to {1e3 * depth:.1f} mm deep"}
+    try:
+        found = measure(ready.card, cell.subtask, cell.material, ready.built, log)
+    except UserError as error:
+        found = ()
+        changes["reason"] = one_line(f"{result.reason} {error}".strip())
+    deep = Measurement(metric="penetration", value=1e3 * depth, unit="mm", n=len(log))
+    changes["measurements"] = (*found, deep)
+    return result.model_copy(update=changes)
+
+
+def cpu_seconds(world: World) -> float | None:
+    """CPU time so far of the process that steps a world [s]; None where nothing tells."""
+    if not isinstance(world, WorkerWorld):
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime
+    try:
+        fields = Path(f"/proc/{world.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None

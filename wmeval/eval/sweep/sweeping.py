@@ -1,0 +1,337 @@
+"""The sweep itself: which cells are still to be run, who runs them, what they add up to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+import wmeval
+from wmeval.assets.gauge_cards import families
+from wmeval.envs.gauge.configurations import NAMES, ROWS, settings_of
+from wmeval.errors import UserError, one_line
+from wmeval.eval.conformance import CHECKS, rows_of, run_suite
+from wmeval.eval.sweep import conclude
+from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, EngineSpec
+from wmeval.eval.sweep.compare import with_ranges
+from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
+from wmeval.eval.sweep.measure import course_of
+from wmeval.eval.sweep.results import SweepResults, dumps, flat_rows
+from wmeval.eval.sweep.running import prepare, run_cell, version_of
+from wmeval.jobs.atomic import claim, write_text
+from wmeval.jobs.executors import Outcome, make_executor
+from wmeval.jobs.ledger import checksum
+from wmeval.records import WorldLog
+
+BUILD_LIMIT = 900.0
+"""Time beside a cell's own limit that its process may take [s]: kernels may have to be compiled."""
+AGAIN = ("crash", "time_out")
+"""What ``retry`` runs once more."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A conformance suite to run: an engine under a configuration."""
+
+    engine: EngineSpec
+    config: str
+
+    def key(self) -> str:
+        """Name of its file."""
+        version = _version(self.engine)
+        return (
+            f"{self.engine.label}-{checksum([self.engine.model_dump(), self.config, version])[:12]}"
+        )
+
+
+@cache
+def _version(engine: EngineSpec) -> str:
+    return version_of(
+        Cell(engine=engine, config="", family="pendulum", subtask="1", material="metal")
+    )
+
+
+def stamp(cell: Cell) -> str:
+    """What a cell's numbers depend on beside the cell: versions, its family's card, settings."""
+    card = families()[cell.family]
+    config = cell.config
+    if config not in NAMES:
+        config = Path(config).read_text("utf-8")
+    try:
+        chosen = settings_of(card, cell.engine.adapter, cell.config)
+        settings = [chosen.hz, chosen.config.model_dump(mode="json")]
+    except UserError:
+        settings = []
+    return checksum(
+        [wmeval.__version__, _version(cell.engine), card.model_dump(mode="json"), config, settings]
+    )
+
+
+Unit = tuple[Literal["cell", "suite"], Any, str]
+
+
+def run_sweep(
+    cells: Sequence[Cell],
+    out: str | Path,
+    *,
+    plan: dict[str, JsonValue] | None = None,
+    workers: int = 1,
+    executor: str = "local",
+    address: str | None = None,
+    limit: float | None = None,
+    conformance: bool = True,
+    retry: bool = False,
+    overwrite: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> SweepResults:
+    """Run what is not sealed yet, and write results.json (and .parquet where pyarrow is).
+
+    Args:
+        cells: of `planning.plan`.
+        out: folder; what is finished there is kept.
+        plan: the command's options, for results.json.
+        workers: processes; 0: this one.
+        executor: row of `wmeval.jobs.executors.EXECUTORS`.
+        address: of a cluster, for "ray".
+        limit: wall time that a cell's stepping may take [s].
+        conformance: also run the suite of every engine and configuration.
+        retry: also run again what crashed or timed out; what was not run always is.
+        overwrite: begin anew.
+        progress: hears of how many of all are done, and what ended last.
+
+    Raises:
+        UserError: the folder holds something else, or another run writes there.
+    """
+    out = Path(out)
+    with claim(out):
+        SWEEP_FOLDER.refuse_others(out)
+        if overwrite and out.exists():
+            shutil.rmtree(out)
+        keys = {c.name: c.key(stamp(c)) for c in cells}
+        if len(keys) != len(cells):
+            raise UserError("a cell stands in the plan twice: name every engine and task once")
+        write_text(
+            out / "sweep.json",
+            json.dumps({"format": "wmeval-sweep/1", "plan": plan or {}}, indent=1) + "\n",
+        )
+        done: dict[str, CellResult] = {}
+        units: list[Unit] = []
+        for cell in cells:
+            old = sealed(out, keys[cell.name])
+            # What was not installed may be by now.
+            if old is not None and old.status != "not_run" and not (retry and old.status in AGAIN):
+                done[cell.name] = old
+            else:
+                units.append(("cell", cell, keys[cell.name]))
+        suites = _suites(cells) if conformance else []
+        units += [
+            ("suite", s, s.key())
+            for s in suites
+            if not (out / "conformance" / f"{s.key()}.json").is_file()
+        ]
+        total, ended = len(cells) + len(suites), len(cells) + len(suites) - len(units)
+        if progress is not None:
+            progress(ended, total, "")
+
+        def heard(number: int, outcome: Outcome[CellResult | None]) -> None:
+            nonlocal ended
+            kind, what, key = units[number]
+            ended += 1
+            said = ""
+            if kind == "cell":
+                result = outcome.value or _lost(what, key, outcome)
+                if outcome.value is None:
+                    seal(out, result, None, None)
+                done[what.name] = result
+                said = f"{what.name}: {result.status}" + (
+                    f" ({result.reason})" if result.reason else ""
+                )
+            elif outcome.error:
+                _write_suite(out, key, _failed_suite(what, outcome.error))
+            if progress is not None:
+                progress(ended, total, said)
+
+        with make_executor(
+            executor, workers=workers, timeout=None if limit is None else limit + BUILD_LIMIT,
+            address=address, folder=out,
+        ) as pool:  # fmt: skip
+            pool.map(
+                partial(run_unit, out=str(out.absolute()), limit=limit), units, on_outcome=heard
+            )
+        results = gather(out, [done[c.name] for c in cells], suites, plan or {})
+        write_results(out, results)
+    return results
+
+
+def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
+    """What a worker does with one unit."""
+    kind, what, key = unit
+    folder = Path(out)
+    if kind == "suite":
+        _write_suite(folder, key, conformance_rows(what))
+        return None
+
+    def keep(result: CellResult, log: WorldLog | None) -> None:
+        course = None
+        if log is not None and result.status in ("ok", "penetration"):
+            ready = prepare(what)
+            with contextlib.suppress(UserError):  # the result says why
+                course = course_of(ready.card, what.subtask, what.material, ready.built, log.state)
+        seal(folder, result, log, course)
+
+    return run_cell(what, key, limit=limit, keep=keep)
+
+
+def _lost(cell: Cell, key: str, outcome: Outcome[Any]) -> CellResult:
+    """A cell whose process did not come back."""
+    error = one_line(outcome.error or "its process did not come back")
+    slow = error.startswith("no result within")
+    return CellResult(
+        cell=cell, key=key, status="time_out" if slow else "crash",
+        reason=("time-out: " if slow else "crash: ") + error,
+        version=_version(cell.engine), wall_s=outcome.seconds,
+    )  # fmt: skip
+
+
+def gather(
+    out: Path, cells: Sequence[CellResult], suites: Sequence[Suite], plan: dict[str, JsonValue]
+) -> SweepResults:
+    """Results of sealed cells."""
+    arrays = cache(partial(arrays_of, out))
+    cells = with_ranges(list(cells))
+    engines = {c.cell.engine.label: c.cell.engine for c in cells}
+    rows: list[dict[str, JsonValue]] = []
+    for suite in suites:
+        path = out / "conformance" / f"{suite.key()}.json"
+        if path.is_file():
+            rows += json.loads(path.read_text("utf-8"))
+    return SweepResults(
+        wmeval=wmeval.__version__,
+        plan=plan,
+        engines=tuple(engines.values()),
+        versions={c.cell.engine.label: c.version for c in cells if c.version},
+        cells=tuple(cells),
+        twice=conclude.agreements(cells, arrays),
+        converged=conclude.convergence(cells, arrays),
+        apart=conclude.spreads(cells, arrays),
+        conformance=tuple(rows),
+        rows=flat_rows(cells),
+    )
+
+
+def write_results(out: Path, results: SweepResults) -> None:
+    """results.json, and results.parquet where pyarrow is installed."""
+    write_text(out / "results.json", dumps(results))
+    try:
+        from wmeval.datasets.exports.tables import arrow, write_parquet
+
+        table = arrow("results.parquet").Table.from_pylist(_columns(results.rows))
+    except UserError:
+        return
+    from wmeval.jobs.atomic import atomic_file
+
+    with atomic_file(out / "results.parquet") as temporary:
+        write_parquet(temporary, table)
+
+
+def _columns(rows: Sequence[dict[str, JsonValue]]) -> list[dict[str, JsonValue]]:
+    names = dict.fromkeys(k for row in rows for k in row)
+    return [{k: row.get(k) for k in names} for row in rows]
+
+
+def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
+    """Join shards: their cells, and what all of them say together.
+
+    Raises:
+        UserError: a part holds no sweep, or no cell is there.
+    """
+    out = Path(out)
+    with claim(out):
+        SWEEP_FOLDER.refuse_others(out)
+        for part in parts:
+            take_over(out, Path(part))
+        results = [
+            r
+            for p in sorted((out / "cells").glob("*.json"))
+            if (r := sealed(out, p.stem)) is not None
+        ]
+        if not results:
+            raise UserError(f"{out}: holds no cells of a sweep")
+        order = {name: k for k, name in enumerate(families())}
+        results.sort(
+            key=lambda r: (
+                r.cell.engine.label, r.cell.config, order.get(r.cell.family, 99), r.cell.name
+            )
+        )  # fmt: skip
+        plan: dict[str, JsonValue] = {"merged": len(parts)}
+        write_text(
+            out / "sweep.json",
+            json.dumps({"format": "wmeval-sweep/1", "plan": plan}, indent=1) + "\n",
+        )
+        made = gather(out, results, _suites([r.cell for r in results]), plan)
+        write_results(out, made)
+    return made
+
+
+# --- conformance ----------------------------------------------------------------------------------
+
+
+def _suites(cells: Sequence[Cell]) -> list[Suite]:
+    """Of every engine and known configuration; fitted numbers are of one family only."""
+    found = {
+        Suite(c.engine, c.config): None
+        for c in cells
+        if c.config in NAMES and c.engine.adapter not in NOT_HERE
+    }
+    return list(found)
+
+
+def conformance_rows(suite: Suite) -> list[dict[str, JsonValue]]:
+    """The suite of an engine, every check at the settings of its kind of body."""
+    rates: dict[str, list[str]] = {}
+    for name, check in CHECKS.items():
+        kinds = {d.kind for d in check.scene().deformables}
+        rate = "volume" if "soft" in kinds else "textile" if kinds else "rigid"
+        rates.setdefault(rate, []).append(name)
+    out: list[dict[str, JsonValue]] = []
+    for rate, names in rates.items():
+        row = ROWS.get((suite.config, suite.engine.adapter, rate))
+        config = row.config if row is not None else None
+        if config is not None and suite.engine.python:
+            options = {**config.options, "python": suite.engine.python}
+            config = config.model_copy(update={"options": options})
+        groups: dict[int, list[str]] = {}
+        for name in names:
+            finer = max(1, round(row.hz / CHECKS[name].rate)) if row is not None else 1
+            groups.setdefault(finer, []).append(name)
+        for substeps, group in groups.items():
+            outcomes = run_suite(suite.engine.adapter, config, checks=group, substeps=substeps)
+            out += [
+                {**row_, "label": suite.engine.label, "config": suite.config}
+                for row_ in rows_of(outcomes)
+            ]
+    order = list(CHECKS)
+    return sorted(out, key=lambda r: order.index(str(r["check"])))
+
+
+def _failed_suite(suite: Suite, error: str) -> list[dict[str, JsonValue]]:
+    return [
+        {
+            "check": name, "quantity": c.quantity, "unit": c.unit, "engine": suite.engine.adapter,
+            "version": _version(suite.engine), "asked": c.asked, "effective": None,
+            "tolerance": c.tolerance, "status": "failed", "reason": one_line(error), "wall_s": 0.0,
+            "label": suite.engine.label, "config": suite.config,
+        }
+        for name, c in CHECKS.items()
+    ]  # fmt: skip
+
+
+def _write_suite(out: Path, key: str, rows: list[dict[str, JsonValue]]) -> None:
+    write_text(out / "conformance" / f"{key}.json", json.dumps(rows, indent=1) + "\n")
