@@ -75,7 +75,7 @@ class Convex(Card):
 
 
 class NotchedBlock(Card):
-    """A block turned about z, less a tetrahedron at its upper corner: concave.
+    """A block turned about z, less the tetrahedron beyond one plane at its upper corner: convex.
 
     Attributes:
         size: extents of the whole block [m].

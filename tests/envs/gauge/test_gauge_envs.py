@@ -1,0 +1,292 @@
+"""GAUGE's families as environments: rows, contract, configurations, drives, what results carry."""
+
+import json
+import math
+import warnings
+from fractions import Fraction
+from importlib.util import find_spec
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from wmeval.assets.gauge_cards import families
+from wmeval.assets.gauge_profiles import drive_hash, read_measured
+from wmeval.datasets.hdf5 import read_hdf5, write_hdf5
+from wmeval.deformables import rest_shape
+from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, every_row, short_name
+from wmeval.envs.base import Snapshot
+from wmeval.envs.gauge.build import build
+from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted, settings_of
+from wmeval.envs.gauge.markers import followers, track_of
+from wmeval.envs.gauge.rows import FAMILIES
+from wmeval.envs.policies import ReplayPolicy
+from wmeval.envs.record import record, remake
+from wmeval.errors import UserError
+from wmeval.jobs import installed
+from wmeval.records import StateLog
+from wmeval.tables import listing
+
+ON_BULLET = tuple(i for i, row in FAMILIES.items() if "bullet" in row.engines)
+STILL = np.zeros(0, np.float32)
+
+
+def make(name, **kwargs):
+    return environment_class(name)(**kwargs)
+
+
+def played(steps, name, **kwargs):
+    env = make(name, **kwargs)
+    env.reset(seed=0)
+    for _ in range(steps):
+        env.step(np.zeros(len(env.channels), np.float32))
+    return env
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("env_id", FAMILIES)
+def test_a_row_says_what_its_card_says(env_id):
+    row, cls = FAMILIES[env_id], environment_class(env_id)
+    card = families()[cls.FAMILY]
+    subtask = next(iter(card.subtasks))
+    assert env_id == f"GAUGE/{card.env}-v0" == cls.ID
+    assert row.engines == engines_of(card)
+    assert row.max_steps == card.frames(subtask, card.materials[0]) - 1
+    assert 1 / row.dt == card.solver_hz
+    env = cls(engine=row.engines[0])
+    assert env.observation_space.shape == (row.observation,)
+    assert env.max_steps == row.max_steps
+    assert env.clock.dt == row.dt
+    assert np.isfinite(env.observation_space.high).all()
+    page = cls.__doc__
+    for part in ("## Description", "## Observation space", "## Arguments", "## Reset options"):
+        assert part in page
+    for name in (*card.materials, *card.subtasks, *engines_of(card), "main", "static", "top"):
+        assert f"`{name}`" in page
+    assert card.notes[0].split("\n")[0] in page
+
+
+def test_all_22_are_listed_found_and_registered():
+    assert len(FAMILIES) == 22
+    assert [environment_class(i).FAMILY for i in FAMILIES] == list(families())
+    assert list(every_row()) == [*ENVIRONMENTS, *FAMILIES]
+    assert {row[0] for row in listing("envs")[2]} == set(every_row())
+    assert environment_row("SlopeSlider").id == "GAUGE/SlopeSlider-v0"
+    names = [short_name(i) for i in every_row()]
+    assert len(set(names)) == len(names)
+    assert gym.spec("GAUGE/Funnel-v0").entry_point == "wmeval.envs.gauge.tasks:Funnel"
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("env_id", [i for i in ON_BULLET if "Rope" not in i])
+def test_gymnasiums_checker_has_no_complaint(env_id):
+    env = gym.make(env_id, engine="bullet", render_mode="rgb_array", width=64, height=48)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    env.close()
+
+
+# --- what an engine does not have -----------------------------------------------------------------
+
+
+def test_an_engine_without_the_physics_is_refused_in_one_line():
+    with pytest.raises(UserError, match=r"Funnel-v0 does not run on bullet: it has no textile"):
+        make("Funnel", engine="bullet")
+    with pytest.raises(UserError, match=r"FoamBending-v0 .* needs? .*GPU.*newton or genesis"):
+        make("FoamBending", engine="physx")
+    with pytest.raises(UserError, match="its settings are not known here"):
+        make("Pendulum", engine="carom")
+
+
+@pytest.mark.parametrize("engine", ["physx", "newton", "genesis"])
+def test_an_engine_that_is_not_installed_says_how_to_get_it(engine, monkeypatch):
+    monkeypatch.setattr(installed, "version", lambda name, python="": None)
+    monkeypatch.setenv("WMEVAL_HOME", "/nonexistent")
+    name = "FoamStretching" if engine == "newton" else "Pendulum"
+    if find_spec(installed.ENVIRONMENTS[engine].module) is not None:
+        pytest.skip(f"{engine} is in this very interpreter")
+    env = make(name, engine=engine)
+    with pytest.raises(UserError, match=f"wmeval install {engine}"):
+        env.reset(seed=0)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "says"),
+    [
+        ({"material": "glass"}, "unknown material 'glass': choose from wood, plastic, metal"),
+        ({"subtask": "9"}, "unknown subtask '9': choose from 1, 2, 3"),
+        ({"config": "fast"}, "no configuration 'fast': choose from published-settings, tuned"),
+        ({"config": "none.yaml"}, "none.yaml"),
+        ({"drive": "action"}, "nothing is led in this set-up"),
+        ({"solver": {"iterationz": 3}}, "bullet has no option 'iterationz'"),
+    ],
+)
+def test_wrong_arguments_are_one_line(kwargs, says):
+    with pytest.raises(UserError, match=says):
+        make("SlopeSlider", **kwargs).reset(seed=0)
+
+
+# --- configurations -------------------------------------------------------------------------------
+
+
+def test_configurations_differ_and_are_told():
+    published, tuned = (make("BouncingBall", engine="bullet", config=name) for name in NAMES)
+    assert (1 / published.clock.dt, 1 / tuned.clock.dt) == (180, 1800)
+    assert not published.solving.config.options
+    _, info = published.reset(seed=0)
+    told = info["gauge"]
+    assert told["config"] == "published-settings"
+    assert told["paper_versions"]["newton"] == "1.3.0"
+    assert (told["family"], told["subtask"], told["material"]) == ("bouncing_ball", "1", "rubber")
+    assert json.loads(json.dumps(told)) == told
+    assert tuned.reset(seed=0)[1]["gauge"]["solver"] == "rigid bodies, split impulses"
+    own = make("BouncingBall", solver={"iterations": 7, "contact_erp": 0.1}, dt="1/240")
+    own.reset(seed=0)
+    assert own.world_spec.config.iterations == 7
+    assert own.world_spec.config.options == {"contact_erp": 0.1}
+    assert own.world_spec.clock.dt == Fraction(1, 240)
+
+
+def test_regimes_of_stiffness_are_told_for_every_textile():
+    card = families()["textile_bending"]
+    regimes = {}
+    for material in card.materials:
+        env = make("TextileBending", engine="newton", material=material)
+        env._built = build(card, "1", material)
+        from wmeval.envs.gauge.configurations import regimes as of
+
+        told = of(card, "1", material, env.solving, "newton", env._built)
+        regimes[material] = told["textile"]["regime"]
+        assert told["textile"]["edge_ke"] > 0
+    # Only uniform cloth keeps its measured shear stiffness.
+    assert {m for m, r in regimes.items() if r == "measured"} == {"uniform"}
+
+
+def test_fitted_numbers_come_from_a_file(tmp_path):
+    path = tmp_path / "fit.yaml"
+    path.write_text(
+        "family: slope_slider\nfitted_on: trials 1 to 10 of 20\nbase: published-settings\n"
+        "hz: 360\niterations: 80\nproperties: {cube: {friction: 0.2}}\n"
+    )
+    assert read_fitted(path).fitted_on == "trials 1 to 10 of 20"
+    env = make("SlopeSlider", engine="bullet", subtask="2", config=str(path))
+    _, info = env.reset(seed=0)
+    assert info["gauge"]["config"] == "fitted"
+    assert info["gauge"]["fitted_on"] == "trials 1 to 10 of 20"
+    assert (env.clock.dt, env.world_spec.config.iterations) == (env.solving.dt, 80)
+    cube = next(b for b in env.scene.bodies if b.name == "cube")
+    assert cube.friction == 0.2
+    with pytest.raises(UserError, match="its numbers are of slope_slider, not of turntable"):
+        settings_of(families()["turntable"], "bullet", str(path))
+    path.write_text("family: slope_slider\n")
+    with pytest.raises(UserError, match=r"fit\.yaml: fitted_on"):
+        settings_of(families()["slope_slider"], "bullet", str(path))
+
+
+# --- drives ---------------------------------------------------------------------------------------
+
+
+def test_a_measured_motion_takes_the_cards_place_and_its_hash_is_told(tmp_path):
+    path = tmp_path / "spin.csv"
+    path.write_text("time,x,y,z,angle\n0,0,0,0,0\n0.5,0,0,0,0.6\n1.0,0,0.02,0,0.6\n")
+    env = played(30, "Turntable", engine="bullet", drive=str(path))
+    assert env.facts["gauge"]["drives"]["plate"] == drive_hash(read_measured(path))
+    plate = env.scene.index("plate")
+    start = env.scene.bodies[plate].position
+    state = env.log.state
+    assert state.position[-1, plate] == pytest.approx(
+        (start[0], start[1] + 0.02, start[2]), abs=1e-12
+    )
+    w, _, _, z = state.quaternion_wxyz[-1, plate]
+    assert 2 * math.atan2(z, w) == pytest.approx(0.6, abs=1e-9)
+    card = make("Turntable", engine="bullet")
+    card.reset(seed=0)
+    hashes = {
+        env.facts["gauge"]["drives"]["plate"],
+        card.facts["gauge"]["drives"]["plate"],
+        played(0, "Turntable", subtask="2").facts["gauge"]["drives"]["plate"],
+    }
+    assert len(hashes) == 3
+    path.write_text("t,x\n")
+    env = make("Turntable", drive=str(path))
+    with pytest.raises(UserError, match="the first line must read"):
+        env.reset(seed=0)
+
+
+def test_the_agent_moves_what_is_led():
+    env = make("Turntable", engine="bullet", drive="action")
+    assert env.channels == ("plate_x", "plate_y", "plate_z", "plate_turn")
+    assert env.action_space.shape == (4,)
+    env.reset(seed=0)
+    for _ in range(30):
+        env.step(np.array([0.0, 0.0, 0.05, 0.1], np.float32))
+    plate, cube = env.scene.index("plate"), env.scene.index("cube")
+    state, first = env.log.state, env.scene.bodies
+    assert state.position[-1, plate, 2] - first[plate].position[2] == pytest.approx(0.05, abs=1e-6)
+    w, _, _, z = state.quaternion_wxyz[-1, plate]
+    assert 2 * math.atan2(z, w) == pytest.approx(1.0, abs=1e-6)
+    arm = np.array(first[cube].position[:2]) - np.array(first[plate].position[:2])
+    c, s = math.cos(1.0), math.sin(1.0)
+    carried = np.array([[c, -s], [s, c]]) @ arm + np.array(first[plate].position[:2])
+    assert state.position[-1, cube, :2] == pytest.approx(carried, abs=2e-3)
+    snapshot = Snapshot.model_validate_json(env.get_state().model_dump_json())
+    other = make("Turntable", engine="bullet", drive="action")
+    other.set_state(snapshot)
+    assert other.log.state.sha256() == env.log.state.sha256()
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def test_a_record_holds_everything_and_is_made_again_to_the_bit(tmp_path):
+    env = make("BouncingBall", engine="bullet")
+    rollout = record(env, policy=ReplayPolicy(np.zeros((17, 0))), seed=0)
+    assert len(rollout.actions) == 17
+    assert rollout.metadata["gauge"]["frames"] == 18
+    assert rollout.log.contacts.normal_impulse.sum() > 0.1
+    write_hdf5(rollout, tmp_path / "bounce.h5")
+    back = read_hdf5(tmp_path / "bounce.h5")
+    assert back.metadata["gauge"] == rollout.metadata["gauge"]
+    assert back.log.state.sha256() == rollout.log.state.sha256()
+    again = remake(rollout.metadata, actions=rollout.actions)
+    assert again.log.state.sha256() == rollout.log.state.sha256()
+
+
+@pytest.mark.parametrize(
+    "name", ["TextileFlinging", "FoamShearing", "CantileverBeam", "StickStack"]
+)
+def test_markers_follow_affine_motions_of_what_wears_them(name):
+    card = families()[environment_class(name).FAMILY]
+    material = card.materials[0]
+    built = build(card, "1", material)
+    turn = np.array([[1.0, 0.1, 0.0], [0.0, 0.9, 0.2], [0.05, 0.0, 1.1]])
+    push = np.array([0.1, -0.2, 0.3])
+    start, count = built.scene, len(built.scene.bodies)
+    position = np.array([b.position for b in start.bodies])
+    quaternion = np.tile([1.0, 0.0, 0.0, 0.0], (2, count, 1))
+    shapes = {d.name: rest_shape(d, {}).vertices for d in start.deformables}
+    rigid = name == "CantileverBeam"
+    if rigid:
+        # Rigid cubes do not shear: a pure shift.
+        turn = np.eye(3)
+    state = StateLog(
+        tuple(b.name for b in start.bodies), environment_row(name).dt, np.array([0, 1]),
+        np.stack([position, position @ turn.T + push]), quaternion,
+        np.zeros((2, count, 3)), np.zeros((2, count, 3)), np.ones((2, count), bool),
+        np.zeros((2, count), np.uint8),
+        vertices={k: np.stack([v, v @ turn.T + push]) for k, v in shapes.items()},
+    )  # fmt: skip
+    told = {"gauge": {"family": card.id, "subtask": "1", "material": material}}
+    for method, limit in (("barycentric", 4e-4), ("hungarian", 0.01)):
+        moved = track_of(start, built.meshes, state, told, method)
+        assert moved.shape == (2, card.markers.count, 3)
+        assert moved[1] == pytest.approx(moved[0] @ turn.T + push, abs=1e-9)
+        assert np.abs(moved[0] - built.markers.points).max() < limit
+    with pytest.raises(UserError, match="no markers by 'nearest'"):
+        followers(start, built.meshes, built.markers, "nearest")
+    with pytest.raises(UserError, match="another scene"):
+        track_of(start, built.meshes, state, {}, "barycentric")
