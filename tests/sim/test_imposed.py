@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -129,6 +131,16 @@ def test_a_kicked_ball_has_settled_before_the_record_begins():
     first = world.reset()
     world.close()
     assert first.state.sha256() == state.rows(slice(0, 1)).sha256()
+
+
+def test_workers_of_heavy_engines_need_nothing_else_for_it():
+    """Their environments have numpy and pydantic beside the engine's own packages."""
+    lacking = ("yaml", "scipy", "h5py", "pybullet", "cv2")
+    code = f"import sys; sys.modules.update(dict.fromkeys({lacking}))\n" + (
+        "from wmeval.sim.drivers import make_driver, DriverSpec\n"
+        "make_driver(DriverSpec(kind='imposed', params={'body': 'b', 'action': 0}))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_engines_of_exact_time_do_not_settle():
