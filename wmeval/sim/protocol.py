@@ -428,8 +428,8 @@ class EventRules(Card):
 class WorldSpec:
     """All that makes a world again: the same spec and the same actions give the same bits.
 
-    With ``settle`` so many substeps pass before state 0, unrecorded, under no action: states -settle
-    to 0. `SubstepView.substep` tells drivers, which may hold, damp or wait then.
+    With ``settle`` so many substeps pass before state 0, unrecorded, under no action: states
+    -settle to 0. `SubstepView.substep` tells drivers, which may hold, damp or wait then.
     """
 
     scene: Scene
