@@ -93,7 +93,8 @@ def add_body(made: Made, setup: SetUp, name: str, *, lift: float = 0.0) -> None:
     form = form_of(body.shape)
     made.meshes |= form.meshes
     measured = name in card.measured
-    look = look_of(name, setup.material, measured=measured)
+    hung = body.rod is not None
+    look = "metal" if hung else look_of(name, setup.material, measured=measured)
     turn = quaternion_of(pose.euler_deg)
     place = np.array(pose.position) + np.array([0.0, 0.0, lift])
     if body.rod is not None:
