@@ -159,3 +159,21 @@ def test_physx_agrees_too(case, limit):
     apart, times = departure(*case, engine="physx", config="tuned")
     assert len(times) >= 4
     assert apart.max() < limit
+
+
+@pytest.mark.accept
+def test_a_sheet_is_where_its_rod_is_at_every_state():
+    if installed.version("newton") is None:
+        pytest.skip("engine newton is not installed: wmeval install newton")
+    env = environment_class("TextileFlinging")(engine="newton", material="satin")
+    env.reset(seed=0)
+    rod, held = env.scene.index("rod"), list(env.scene.deformables[0].pins[0].vertices)
+    start = env.log.state
+    for _ in range(8):
+        env.step(STILL)
+        state = env.log.state
+        way = state.position[-1, rod] - start.position[-1, rod]
+        moved = state.vertices["textile"][-1, held] - start.vertices["textile"][-1, held]
+        assert moved == pytest.approx(np.tile(way, (len(held), 1)), abs=2e-6)
+    assert way[1] > 0.15
+    env.close()

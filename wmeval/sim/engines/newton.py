@@ -51,7 +51,7 @@ from wmeval.scene import (
 from wmeval.sim.engines.bullet_shapes import mass_properties
 from wmeval.sim.engines.joint_tree import joint_tree
 from wmeval.sim.engines.pairs import Rule, own_values
-from wmeval.sim.engines.pins import Pinned, pinned_vertices, pinned_where
+from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_vertices, pinned_where
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Quat, Vec
 
@@ -518,9 +518,15 @@ class NewtonEngine(SteppedEngine):
         where, speed = self._state.particle_q.numpy(), self._state.particle_qd.numpy()
         after = self._next.particle_q.numpy()
         for numbers, pin in self._pinned:
-            place = (None, None) if pin.body is None else self.pose(pin.body)
-            where[numbers] = after[numbers] = pinned_where(pin, *place)
+            where[numbers] = after[numbers] = self._pin_at(pin)
             speed[numbers] = 0.0
+
+    def _pin_at(self, pin: Pinned) -> NDArray[np.float64]:
+        """Where pinned vertices (n, 3) are when the substep is over: with what leads them."""
+        if pin.body is None:
+            return pinned_where(pin, None, None)
+        place = carried_pose(*self.pose(pin.body), *self.velocity(pin.body), self.dt)
+        return pinned_where(pin, *place)
 
     def _read(self) -> list[Numbers]:
         if not self._bodies:

@@ -29,6 +29,7 @@ from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Joint, Mesh, Meshes, Scene, Sphere
 from wmeval.sim.engines.bullet_shapes import principal_inertia
 from wmeval.sim.engines.pairs import own_values
+from wmeval.sim.engines.pins import carried_pose
 from wmeval.sim.engines.stepped import Numbers, Point, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Quat, RayHit, Vec
 
@@ -238,7 +239,7 @@ class PhysxEngine(SteppedEngine):
     def _step(self) -> None:
         for body, (position, quaternion, linear, angular) in self._carried.items():
             # What carries has its velocity by where it would go; it is put back afterwards.
-            target = _moved(position, quaternion, linear, angular, self.dt)
+            target = carried_pose(position, quaternion, linear, angular, self.dt)
             self._parts[body].set_kinematic_target(self._pose(*target))
         self._system.step()
         for body, (position, quaternion, _, _) in self._carried.items():
@@ -348,17 +349,3 @@ def _turn_to_x(axis: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array((0.0, 0.0, 0.0, 1.0))
     turn = np.array((1.0 + x, 0.0, -z, y))
     return np.asarray(turn / np.linalg.norm(turn))
-
-
-def _moved(
-    position: Vec, quaternion: Quat, linear: Vec, angular: Vec, dt: float
-) -> tuple[Vec, Quat]:
-    """A pose after dt at constant velocities."""
-    px, py, pz = (np.array(position) + dt * np.array(linear)).tolist()
-    rate = float(np.linalg.norm(angular))
-    if rate == 0.0:
-        return (px, py, pz), quaternion
-    half = rate * dt / 2
-    turn = np.array((np.cos(half), *(np.array(angular) * (np.sin(half) / rate))))
-    w, x, y, z = quaternion_multiply(turn, np.array(quaternion)).tolist()
-    return (px, py, pz), (w, x, y, z)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.conventions import quaternion_to_matrix
+from wmeval.conventions import quaternion_multiply, quaternion_to_matrix
 from wmeval.scene import Deformable, Scene
 from wmeval.sim.protocol import Quat, Vec
 
@@ -51,3 +51,17 @@ def pinned_where(pin: Pinned, position: Vec | None, quaternion: Quat | None) -> 
         return pin.local
     turn = quaternion_to_matrix(np.array(quaternion))
     return np.asarray(pin.local @ turn.T + np.array(position))
+
+
+def carried_pose(
+    position: Vec, quaternion: Quat, linear: Vec, angular: Vec, dt: float
+) -> tuple[Vec, Quat]:
+    """The pose of a body that a driver leads when the substep is over, at its velocities."""
+    px, py, pz = (np.array(position) + dt * np.array(linear)).tolist()
+    rate = float(np.linalg.norm(angular))
+    if rate == 0.0:
+        return (px, py, pz), quaternion
+    half = rate * dt / 2
+    turn = np.array((np.cos(half), *(np.array(angular) * (np.sin(half) / rate))))
+    w, x, y, z = quaternion_multiply(turn, np.array(quaternion)).tolist()
+    return (px, py, pz), (w, x, y, z)
