@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
@@ -529,6 +528,9 @@ def read_family(path: str | Path | Traversable) -> Family:
     Raises:
         UserError: no such file, no YAML, or a wrong field; the message names file and field.
     """
+    # Engines' own environments, whose workers need a drive's class only, may lack it.
+    import yaml
+
     entry = Path(path) if isinstance(path, str) else path
     try:
         return Family.model_validate(yaml.safe_load(entry.read_text("utf-8")))

@@ -168,7 +168,7 @@ def _stepped(
             world.close()
     except WorkerError as error:
         at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
-        status, reason = "crash", one_line(error.what) + at
+        status, reason = "crash", _last_line(error.what) + at
     except UserError:
         raise
     except Exception as error:  # an adapter's fault costs this cell only
@@ -189,6 +189,12 @@ def _stepped(
         sha256=log.state.sha256() if log is not None else "",
     )  # fmt: skip
     return _measured(result, cell, ready, log.state if log is not None else None), log
+
+
+def _last_line(text: str) -> str:
+    """What an error says, without the way to it."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return one_line(lines[-1] if "Traceback" in text and lines else text)
 
 
 def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
