@@ -147,3 +147,20 @@ def test_engines_of_exact_time_do_not_settle():
     spec = dataclasses.replace(led(action=0), settle=5, engine="carom")
     with pytest.raises((UserError, ValueError), match=r"settles|carom"):
         open_world(spec).reset()
+
+
+def test_what_a_led_body_carries_is_told_with_its_impulses():
+    drive = Drive(body="plate", profile="move", parameters={"offset": (0.3, 0, 0), "duration": 1.0})
+    log = play(led(drive, cube=(0.1, 0.05)), 1.0, contacts=True)
+    contacts, mass = log.contacts, 0.1
+    late = contacts.substep > 10
+    assert set(contacts.body_a.tolist()) | set(contacts.body_b.tolist()) == {0, 1}
+    # Weight, and the momentum that friction gives: none at both ends, so their sum is the drift.
+    up = np.where(contacts.body_a == 1, 1.0, -1.0) * contacts.normal[:, 2]
+    steps = RATE - 11
+    lifted = (up * contacts.normal_impulse)[late].sum()
+    assert lifted == pytest.approx(mass * 9.81 * steps / RATE, rel=0.02)
+    sign = np.where(contacts.body_a == 1, 1.0, -1.0)[:, None]
+    pushed = (sign * contacts.tangential_impulse)[:, 0].cumsum()
+    assert pushed.max() == pytest.approx(mass * 0.45, rel=0.03)
+    assert abs(pushed[-1]) < 0.03 * mass * 0.45

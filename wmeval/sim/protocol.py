@@ -207,10 +207,11 @@ class SubstepView(StateView, Protocol):
     ) -> None:
         """Put a body's state: dynamic, kinematic or data.
 
-        Put after a substep, it undoes that substep's contacts of the body. They are not recorded:
-        they led to no change of momentum.
+        Put after a substep, it undoes that substep's contacts of a dynamic body. They are not
+        recorded: they led to no change of momentum.
 
-        A kinematic body stays where it is put; its velocity acts on what touches it.
+        A kinematic body stays where it is put; its velocity acts on what touches it, and what it
+        pushed or carried is recorded.
 
         Args:
             body: which.

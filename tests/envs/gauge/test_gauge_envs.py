@@ -144,6 +144,7 @@ def test_configurations_differ_and_are_told():
     assert (told["family"], told["subtask"], told["material"]) == ("bouncing_ball", "1", "rubber")
     assert json.loads(json.dumps(told)) == told
     assert tuned.reset(seed=0)[1]["gauge"]["solver"] == "rigid bodies, split impulses"
+    assert make("SlopeSlider", subtask=3).subtask == "3"
     own = make("BouncingBall", solver={"iterations": 7, "contact_erp": 0.1}, dt="1/240")
     own.reset(seed=0)
     assert own.world_spec.config.iterations == 7

@@ -61,14 +61,16 @@ class FamilyEnv(WorldEnv):
     _MEMORY = ("_built", "_followers")
 
     def __init__(
-        self, *, material: str | None = None, subtask: str | None = None,
+        self, *, material: str | None = None, subtask: str | int | None = None,
         config: str = PUBLISHED, drive: str | None = None,
         solver: Mapping[str, JsonValue] | None = None, **common: Unpack[EnvOptions],
     ) -> None:  # fmt: skip
         card = self.card
         engine = common.get("engine") or engines_of(card)[0]
         check_engine(card, engine)
-        self.subtask = _chosen(card, "subtask", subtask, tuple(card.subtasks))
+        # A command line reads "3" as a number.
+        named = None if subtask is None else str(subtask)
+        self.subtask = _chosen(card, "subtask", named, tuple(card.subtasks))
         known = tuple(card.subtasks[self.subtask].frames)
         self.material = _chosen(card, "material", material, known)
         self.config, self.drive = config, drive

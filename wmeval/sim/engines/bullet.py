@@ -472,10 +472,11 @@ class BulletEngine(Stage):
         w, x, y, z = quaternion
         p.resetBasePositionAndOrientation(number, position, (x, y, z, w), c)
         p.resetBaseVelocity(number, linear, angular, c)
-        self._put.add(number)
         self._poses.pop(body, None)
         self._velocities.pop(body, None)
-        if self._motion[body] != DYNAMIC:
+        if self._motion[body] == DYNAMIC:
+            self._put.add(number)
+        else:
             self._carried[number] = (position, (x, y, z, w), linear, angular)
             if not any(linear) and not any(angular):
                 del self._carried[number]
@@ -678,7 +679,7 @@ class BulletEngine(Stage):
         return read
 
     def _undone_dropper(self, points: list[bytes], counts: list[int]) -> _Hook:
-        """Takes out a substep's contacts of bodies whose state was put: they led to nothing."""
+        """Takes out a substep's contacts of dynamic bodies that were put: they led to nothing."""
 
         def drop(_: BulletEngine) -> None:
             if self._put:

@@ -318,9 +318,10 @@ class SteppedEngine(Stage):
             )
         put = (position, quaternion, linear, angular)
         self._put(body, put)
-        self._undone.add(body)
         self._stale = True
-        if self._motion[body] != DYNAMIC:
+        if self._motion[body] == DYNAMIC:
+            self._undone.add(body)
+        else:
             if any(linear) or any(angular):
                 self._carried[body] = put
             else:
