@@ -57,6 +57,10 @@ def test_modes_part_by_centimetres_after_contacts(task: str, other: str) -> None
 
 @needs_bpy
 def test_bullet_with_its_defaults_bounces_balls_as_blender_does() -> None:
-    for seed in (1, 2):
-        gap = apart(paths("bounce", seed, "bullet-faithful"), paths("bounce", seed, "blender"))
-        assert gap.max() < 2e-3
+    for seed in range(1, 6):
+        faithful, blender = (paths("bounce", seed, mode) for mode in ("bullet-faithful", "blender"))
+        gap = apart(faithful, blender)
+        # Alike over the first bounce; then single precision grows with each touch, sideways.
+        assert gap[:350].max() < 1e-5
+        assert gap.max() < 0.01
+        assert abs(faithful[-1, 0, 2] - blender[-1, 0, 2]) < 1e-4
