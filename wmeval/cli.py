@@ -744,7 +744,9 @@ def sweep_gauge(
     ] = "bullet",
     tasks: Annotated[
         str,
-        typer.Option("--tasks", help="benchmarked, all, or FAMILY[/SUBTASK[/MATERIAL]],..."),
+        typer.Option(
+            "--tasks", help="benchmarked, table-3, all, or FAMILY[/SUBTASK[/MATERIAL]],..."
+        ),
     ] = "benchmarked",
     config: Annotated[
         list[str] | None,

@@ -91,20 +91,26 @@ def greatest_depth(scene: Scene, meshes: Meshes, state: StateLog) -> float:
 
 
 def _depth(x: F8, radius: float, i: int, body: Body, state: StateLog, turns: F8) -> float:
+    """Greatest depth of points (N, M, 3) below the face beyond which they started [m]."""
     part = body.collision[0]
     shape = part.shape
     own = quaternion_to_matrix(np.array(part.quaternion_wxyz))
     local = np.einsum("nji,nmj->nmi", turns[:, i], x - state.position[:, None, i])
     local = (local - np.array(part.position)) @ own
     if isinstance(shape, Box):
-        beyond = np.abs(local) - np.array(shape.half_extents)
+        across, half = local, np.array(shape.half_extents)
     elif isinstance(shape, Cylinder):
-        around = np.hypot(local[..., 0], local[..., 1]) - shape.radius
-        beyond = np.stack([around, np.abs(local[..., 2]) - shape.height / 2], axis=-1)
+        around = np.hypot(local[..., 0], local[..., 1])
+        across = np.stack([around, local[..., 2]], axis=-1)
+        half = np.array([shape.radius, shape.height / 2])
     else:
         return 0.0
-    outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=-1)
-    distance = outside + np.minimum(beyond.max(axis=-1), 0.0)
-    depth = radius - distance
-    finite = depth[np.isfinite(depth)]
-    return float(max(0.0, finite.max())) if finite.size else 0.0
+    start = across[0].mean(axis=0)
+    # A thin board may be passed through: the way out is not the nearest face, but the one it came
+    # in by.
+    axis = int(np.argmax(np.abs(start) - half))
+    sign = 1.0 if start[axis] >= 0 else -1.0
+    beside = np.delete(np.abs(across) <= half, axis, axis=-1).all(axis=-1)
+    depth = half[axis] - sign * across[..., axis] + radius
+    inside = beside & (depth > 0) & (depth <= 2 * half[axis] + radius)
+    return float(depth[inside].max()) if inside.any() else 0.0
