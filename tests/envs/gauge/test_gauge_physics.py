@@ -101,6 +101,7 @@ def test_the_pendulum_has_the_period_of_its_amplitude():
         assert np.diff(crossings).mean() == pytest.approx(period, rel=tolerance + 1e-3)
 
 
+@pytest.mark.accept
 def test_the_swing_reaches_the_wall_when_it_should_and_the_wall_stands_until_then():
     apart, times = departure("wall_breaking", "1", "wood", "wall_is_struck", frames=9,
                              engine="bullet")  # fmt: skip
