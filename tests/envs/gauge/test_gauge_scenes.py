@@ -15,6 +15,7 @@ from wmeval.envs.gauge.build import build, setup_of
 from wmeval.envs.gauge.shapes import form_of, holed_board
 from wmeval.errors import UserError
 from wmeval.scene import Cloth, Mesh, Scene, Soft, Sphere
+from wmeval.sim.engines.pairs import own_values
 
 ALL = [
     (card.id, subtask, material)
@@ -103,6 +104,9 @@ def test_pairs_have_the_friction_and_restitution_that_were_measured(case):
         friction, restitution = pair(a, b)
         assert friction == pytest.approx(own[of].friction)
         assert restitution == pytest.approx(own[of].restitution)
+    if name == "rope_winding":
+        assert pair("rope", "beam")[0] == pytest.approx(0.467163)
+        assert pair("ball_1", "ball_2")[1] == pytest.approx(0.190976)
     if name == "tablecloth_pulling":
         assert pair("textile", "table")[0] == pytest.approx(0.1)
 
@@ -324,3 +328,12 @@ def test_bodies_that_collide_are_what_engines_can_make():
             if isinstance(shape, Mesh) and not shape.convex:
                 assert found.motion == "static"
             assert found.motion != "kinematic" or found.mass == 0
+
+
+@pytest.mark.parametrize("rule", ["mean", "max", "min", "geometric"])
+@pytest.mark.parametrize("case", FIRST, ids=ids)
+def test_every_engines_rule_can_give_the_pairs_values(case, rule):
+    scene = build(families()[case[0]], *case[1:], rope_chain=True).scene
+    for what, greatest in (("friction", 1e6), ("restitution", 1.0)):
+        values = own_values(scene, what, rule, greatest)
+        assert all(0 <= v <= greatest for v in values.values())

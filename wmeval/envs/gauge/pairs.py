@@ -34,6 +34,11 @@ def surfaces(card: Family, properties: dict[str, Properties]) -> dict[str, Surfa
     fixed = Surface(FIXED, FIXED)
     if "wall" in properties:
         return dict.fromkeys((*card.bodies, "ground"), _root(properties["wall"]))
+    if "rope" in properties:
+        # Rope on beam is what counts; no rule but the product would give the balls another value.
+        rope, ball = properties["rope"].number("friction"), properties["ball_1"]
+        every = Surface(math.sqrt(rope), math.sqrt(ball.number("restitution")))
+        return dict.fromkeys((*card.bodies, "ground"), every)
     if card.id == "newtons_cradle":
         return {"ground": fixed, **{name: _root(properties[name]) for name in properties}}
     if card.id == "tablecloth_pulling":

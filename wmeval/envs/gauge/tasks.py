@@ -108,7 +108,7 @@ class RopeWinding(FamilyEnv):
 
     It hangs over the beam with a ball at either end; the balls are set off sideways, one each way.
     (GAUGE, Table 2: rope winding.) Engines without ropes get a chain of 34 links that does not
-    stretch.
+    stretch. All pairs have the friction of rope and beam and the restitution of the balls.
     """
 
     ID = "GAUGE/RopeWinding-v0"
