@@ -200,6 +200,7 @@ def add_rope_chain(made: Made, setup: SetUp, points: list[Vec3], ends: tuple[str
                 collision=(Collision(shape=capsule),),
                 visuals=(Visual(shape=capsule, material="rubber"),),
                 mass=own.number("mass") / links, friction=surface.friction,
+                restitution=surface.restitution,
                 position=((a[0] + b[0]) / 2, a[1], a[2]), quaternion_wxyz=turn,
             )
         )  # fmt: skip
