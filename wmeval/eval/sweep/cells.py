@@ -98,6 +98,7 @@ class Cell(Card):
         grid: settings in place of the configuration's: ``dt`` (a fraction, as text) [s],
             ``iterations``, ``restitution_threshold`` and the engine's own options.
         repeat: 0; 1 runs the same once more, to see whether it comes out the same.
+        data: file of real data, where it is not the default's.
     """
 
     engine: EngineSpec
@@ -107,6 +108,7 @@ class Cell(Card):
     material: str
     grid: dict[str, JsonValue] = Field(default_factory=dict)
     repeat: int = 0
+    data: str = ""
 
     @property
     def task(self) -> str:

@@ -7,6 +7,7 @@ result. Keys stand for cell, versions and cards: a newer engine never meets an o
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,10 @@ def strip_rows(frames: int) -> list[int]:
     return sorted({round(k) for k in np.linspace(0, frames - 1, min(STRIP_FRAMES, frames))})
 
 
-def seal(folder: Path, result: CellResult, log: WorldLog | None, course: Any) -> None:
+def seal(
+    folder: Path, result: CellResult, log: WorldLog | None, course: Any,
+    more: Mapping[str, NDArray[Any]] | None = None,
+) -> None:  # fmt: skip
     """Write a cell's states and then its result.
 
     Args:
@@ -41,10 +45,12 @@ def seal(folder: Path, result: CellResult, log: WorldLog | None, course: Any) ->
         result: what became of it.
         log: what was recorded; None where there is nothing.
         course: `wmeval.eval.sweep.measure.Course` of them, or None.
+        more: arrays of other kinds.
     """
+    arrays: dict[str, NDArray[Any]] = dict(more or {})
     if log is not None:
         state = log.state
-        arrays: dict[str, NDArray[Any]] = {
+        arrays |= {
             "times": state.times,
             "position": state.position,
             "quaternion_wxyz": state.quaternion_wxyz.astype(np.float32),
@@ -60,6 +66,7 @@ def seal(folder: Path, result: CellResult, log: WorldLog | None, course: Any) ->
             arrays[f"vertices/{name}"] = x[arrays["strip"]].astype(np.float32)
         if course is not None:
             arrays["course"] = np.asarray(course.values, np.float64)
+    if arrays:
         stream = io.BytesIO()
         np.savez(stream, **arrays)
         write_bytes(folder / "cells" / f"{result.key}.npz", stream.getvalue())

@@ -17,6 +17,7 @@ from wmeval.assets.gauge_published import published
 from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
+from wmeval.eval.sweep.toss import FAMILY
 
 Twice = Literal["first", "all", "none"]
 TWICE: tuple[Twice, ...] = ("first", "all", "none")
@@ -27,19 +28,29 @@ GRID_LIMIT = 4096
 
 @dataclass(frozen=True)
 class Task:
-    """A set-up of a family."""
+    """A set-up of a family.
 
-    card: Family
+    Attributes:
+        card: the family; None: the cube tosses, which have none.
+        subtask, material: of it.
+    """
+
+    card: Family | None
     subtask: str
     material: str
+
+    @property
+    def family(self) -> str:
+        """Id of the family."""
+        return self.card.id if self.card is not None else FAMILY
 
 
 def tasks_of(text: str) -> tuple[Task, ...]:
     """Tasks of ``benchmarked``, ``table-3``, ``all`` or names, comma-separated.
 
     The 14 benchmarked families have more set-ups than the 15 that GAUGE's Table 3 shows.
-    A name is a family, ``family/subtask`` or ``family/subtask/material``; what is left out means
-    every one.
+    ``cube_toss/N`` is N real tosses of a cube. Any other name is a family, ``family/subtask`` or
+    ``family/subtask/material``; what is left out means every one.
 
     Raises:
         UserError: an unknown name.
@@ -47,6 +58,10 @@ def tasks_of(text: str) -> tuple[Task, ...]:
     out: dict[tuple[str, str, str], Task] = {}
     wanted: list[tuple[Family, str, str]]
     for name in (t.strip() for t in text.split(",") if t.strip()):
+        if name.partition("/")[0] == FAMILY:
+            task = Task(None, _count(name.partition("/")[2]), "acrylic")
+            out[FAMILY, task.subtask, task.material] = task
+            continue
         if name in ("benchmarked", "all"):
             cards = [c for c in families().values() if c.benchmarked or name == "all"]
             wanted = [(c, "", "") for c in cards]
@@ -63,6 +78,15 @@ def tasks_of(text: str) -> tuple[Task, ...]:
     if not out:
         raise UserError("--tasks: name benchmarked, all, or families")
     return tuple(out.values())
+
+
+def _count(text: str) -> str:
+    """Of ``cube_toss`` or ``cube_toss/20``: how many tosses."""
+    if text in ("", "all"):
+        return "all"
+    if not (text.isdigit() and int(text) > 0):
+        raise UserError(f"--tasks: {FAMILY}/{text}: write how many tosses, as {FAMILY}/20, or all")
+    return text
 
 
 def _set_ups(card: Family, subtask: str, material: str) -> list[Task]:
@@ -175,10 +199,12 @@ def plan(
     grid: Mapping[str, Sequence[JsonValue]] | None = None,
     *,
     twice: Twice = "first",
+    tosses: str = "",
 ) -> tuple[Cell, ...]:
     """All cells, engine by engine, so that a worker keeps its engine.
 
-    A file of fitted numbers is run on its own family only.
+    A file of fitted numbers is run on its own family only. ``tosses`` names the recording of the
+    cube tosses, where it is not the fetched one.
     """
     out = []
     for engine in engines:
@@ -186,13 +212,13 @@ def plan(
             wanted = list(tasks)
             if config not in NAMES:
                 of = read_fitted(config).family
-                wanted = [t for t in wanted if t.card.id == of]
+                wanted = [t for t in wanted if t.family == of]
                 if not wanted:
                     raise UserError(f"{config}: its numbers are of {of}, which no task here is")
             cells = [
                 Cell(
-                    engine=engine, config=config, family=t.card.id, subtask=t.subtask,
-                    material=t.material, grid=point,
+                    engine=engine, config=config, family=t.family, subtask=t.subtask,
+                    material=t.material, grid=point, data=tosses if t.card is None else "",
                 )
                 for t in wanted
                 for point in points(grid or {})
@@ -209,6 +235,8 @@ def _again(cells: Sequence[Cell], twice: Twice) -> list[Cell]:
         return list(cells)
     shortest: dict[str, tuple[int, Cell]] = {}
     for cell in cells:
+        if cell.family == FAMILY:
+            continue
         card = families()[cell.family]
         if cell.engine.adapter not in engines_of(card):
             continue

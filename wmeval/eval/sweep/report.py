@@ -19,6 +19,7 @@ from wmeval.eval.sweep import pictures
 from wmeval.eval.sweep.cells import STATUSES, CellResult, Measurement
 from wmeval.eval.sweep.folder import arrays_of
 from wmeval.eval.sweep.results import SweepResults
+from wmeval.eval.sweep.toss import FAMILY, Standing, standings
 from wmeval.eval.truths import TRUTHS
 from wmeval.eval.wording import number
 
@@ -99,6 +100,8 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
     out = []
     for task, cells in _by_setting(results, config).items():
         family, subtask, material = task.split("/")
+        if family == FAMILY:
+            continue
         for metric in families()[family].metrics:
             found: list[tuple[CellResult | None, Measurement | None]] = []
             for head in heads:
@@ -173,6 +176,8 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
     heads = columns(results, config)
     out = []
     for task, cells in _by_setting(results, config).items():
+        if task.split("/")[0] == FAMILY:
+            continue
         names: dict[tuple[str, str], Measurement] = {}
         for cell in cells.values():
             for m in cell.measurements:
@@ -228,6 +233,8 @@ def _shown(
     drawn = sum(len(s.strips) for s in out)
     for task, cells in _by_setting(results, config).items():
         family, subtask, _ = task.split("/")
+        if family == FAMILY:
+            continue
         # Where a grid was run its first point is shown.
         first: dict[str, CellResult] = {}
         for (engine, _), cell in cells.items():
@@ -267,7 +274,7 @@ def _grids(results: SweepResults, colours: Mapping[str, str]) -> list[Grid]:
     for config in dict.fromkeys(r.cell.config for r in results.cells):
         for task, cells in _by_setting(results, config).items():
             own = [r for r in cells.values() if r.cell.grid]
-            if not own:
+            if not own or task.split("/")[0] == FAMILY:
                 continue
             unit = QUANTITY_UNITS[families()[own[0].cell.family].quantity]
             converged = [c for c in results.converged if (c.config, c.task) == (config, task)]
@@ -275,6 +282,29 @@ def _grids(results: SweepResults, colours: Mapping[str, str]) -> list[Grid]:
             pareto = pictures.pareto_plot(pictures.grid_points(own), unit, colours)
             if convergence or pareto:
                 out.append(Grid(task, config, convergence, pareto))
+    return out
+
+
+@dataclass(frozen=True)
+class Tosses:
+    """Cube tosses under one configuration: engines from the best, those tied with it marked."""
+
+    task: str
+    config: str
+    standings: tuple[Standing, ...]
+    plot: str
+
+
+def _tosses(results: SweepResults, root: Path, colours: Mapping[str, str]) -> list[Tosses]:
+    out = []
+    for config in dict.fromkeys(r.cell.config for r in results.cells):
+        for task, cells in _by_setting(results, config).items():
+            made = standings(list(cells.values())) if task.split("/")[0] == FAMILY else []
+            if made:
+                plot = pictures.toss_plot(
+                    [s.result for s in made], partial(arrays_of, root), colours
+                )
+                out.append(Tosses(task, config, tuple(made), plot))
     return out
 
 
@@ -351,6 +381,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         unfinished=_unfinished(results),
         shown=[s for c in configs for s in _shown(results, c, root, colours, strips)],
         grids=_grids(results, colours),
+        tosses=_tosses(results, root, colours),
         heads=heads,
         checks=checks,
         used_truths=[
@@ -381,7 +412,7 @@ def _settings(results: SweepResults, config: str) -> list[tuple[str, str, str, s
         if r.cell.config != config or not r.hz or r.cell.grid:
             continue
         options = ", ".join(f"{k} {v}" for k, v in r.settings.items())
-        kind = families()[r.cell.family].rates
+        kind = families()[r.cell.family].rates if r.cell.family != FAMILY else "rigid"
         found[r.cell.engine.label, kind, f"{r.hz:g}", f"{r.solver}: {options}", r.departs] = None
     return list(found)
 
@@ -416,5 +447,38 @@ def terminal_tables(results: SweepResults) -> list[Table]:
                 line.task, line.what, line.truth or "itself",
                 *((e.text + ("*" if e.best else "")) for e in line.entries),
             )  # fmt: skip
-        out.append(table)
+        if table.row_count:
+            out.append(table)
+        for task, cells in _by_setting(results, config).items():
+            found = standings(list(cells.values())) if task.split("/")[0] == FAMILY else []
+            if found:
+                out.append(_toss_table(f"{config}: {task}, mean over tosses", found))
     return out
+
+
+def _toss_table(title: str, found: Sequence[Standing]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("engine")
+    for name in ("position [mm]", "95 % over tosses", "rotation [deg]", "spread [mm]"):
+        table.add_column(name, justify="right")
+    table.add_column("standing")
+    for k, one in enumerate(found):
+        position, rotation, spread = (
+            one.result.measurement(m) for m in ("position_error", "rotation_error", "draw_spread")
+        )
+        assert position is not None
+        interval = (
+            "N/A" if position.low is None else f"{number(position.low)} to {number(position.high)}"
+        )
+        label = one.result.cell.engine.label + (
+            f" [{one.result.cell.setting[2]}]" if one.result.cell.grid else ""
+        )
+        table.add_row(
+            label, number(position.value), interval,
+            number(rotation.value if rotation else None),
+            number(spread.value if spread else None),
+            "best" if k == 0 else "tied" if one.tied else "behind",
+        )  # fmt: skip
+    return table

@@ -24,6 +24,7 @@ from wmeval.errors import UserError, one_line
 from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, Measurement, Status, fraction
 from wmeval.eval.sweep.depths import LIMIT, greatest_depth
 from wmeval.eval.sweep.measure import measure
+from wmeval.eval.sweep.toss import FAMILY, run_toss
 from wmeval.jobs import installed
 from wmeval.jobs.worker import WorkerError
 from wmeval.records import StateLog, WorldLog
@@ -32,6 +33,7 @@ from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec, chec
 from wmeval.sim.world import WorkerWorld, World, open_world
 
 F8 = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
 FRAME = Fraction(1, RECORD_HZ)
 FAR = 1e3
 """A coordinate beyond this has left the scene for good [m]."""
@@ -113,7 +115,7 @@ _last: list[World] = []
 
 def run_cell(
     cell: Cell, key: str, *, limit: float | None = None,
-    keep: Callable[[CellResult, WorldLog | None], None] | None = None,
+    keep: Callable[[CellResult, WorldLog | None, Arrays], None] | None = None,
 ) -> CellResult:  # fmt: skip
     """Run one cell to one of `STATUSES`.
 
@@ -121,20 +123,51 @@ def run_cell(
         cell: which.
         key: name of its folder.
         limit: wall time that stepping may take [s]; None: any.
-        keep: is given the result and the states, whatever became of it.
+        keep: is given the result, the states and arrays of other kinds, whatever became of it.
     """
     log: WorldLog | None = None
+    arrays: Arrays = {}
     try:
-        ready = prepare(cell)
-        result, log = _stepped(cell, key, ready, limit)
+        if cell.family == FAMILY:
+            result, arrays = _tossed(cell, key, limit)
+        else:
+            result, log = _stepped(cell, key, prepare(cell), limit)
     except UserError as error:
         result = CellResult(
             cell=cell, key=key, status="not_run", reason=one_line(str(error)),
             version=version_of(cell) if cell.engine.adapter not in NOT_HERE else "",
         )  # fmt: skip
     if keep is not None:
-        keep(result, log)
+        keep(result, log, arrays)
     return result
+
+
+def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arrays]:
+    adapter = cell.engine.adapter
+    if adapter in NOT_HERE:
+        raise UserError(NOT_HERE[adapter])
+    start = cpu_seconds(None)
+    try:
+        result, arrays = run_toss(
+            cell, key, engine_config, limit=limit, version=version_of(cell),
+            deterministic=engine_info(adapter).deterministic, taken=_last,
+        )  # fmt: skip
+    except WorkerError as error:
+        return _crashed(cell, key, _last_line(error.what)), {}
+    except UserError:
+        raise
+    except Exception as error:  # an adapter's fault costs this cell only
+        return _crashed(cell, key, one_line(f"{type(error).__name__}: {error}")), {}
+    now = cpu_seconds(None)
+    # A worker that ran them is another process, and has run others before.
+    own = start is not None and now is not None and not isinstance(_last[-1], WorkerWorld)
+    return result.model_copy(
+        update={"cpu_s": now - start if own and now and start else None}
+    ), arrays
+
+
+def _crashed(cell: Cell, key: str, reason: str) -> CellResult:
+    return CellResult(cell=cell, key=key, status="crash", reason=reason, version=version_of(cell))
 
 
 def _stepped(
@@ -255,7 +288,7 @@ def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | N
     return result.model_copy(update=changes)
 
 
-def cpu_seconds(world: World) -> float | None:
+def cpu_seconds(world: World | None) -> float | None:
     """CPU time so far of the process that steps a world [s]; None where nothing tells."""
     if not isinstance(world, WorkerWorld):
         used = resource.getrusage(resource.RUSAGE_SELF)

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 import wmeval
 from wmeval.assets.gauge_cards import families
+from wmeval.datasets.checksums import sha256_of
 from wmeval.envs.gauge.configurations import NAMES, ROWS, settings_of
 from wmeval.errors import UserError, one_line
 from wmeval.eval.conformance import CHECKS, rows_of, run_suite
@@ -24,7 +25,8 @@ from wmeval.eval.sweep.compare import with_ranges
 from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
 from wmeval.eval.sweep.measure import course_of
 from wmeval.eval.sweep.results import SweepResults, dumps, flat_rows
-from wmeval.eval.sweep.running import prepare, run_cell, version_of
+from wmeval.eval.sweep.running import Arrays, prepare, run_cell, version_of
+from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings
 from wmeval.jobs.atomic import claim, write_text
 from wmeval.jobs.executors import Outcome, make_executor
 from wmeval.jobs.ledger import checksum
@@ -60,10 +62,12 @@ def _version(engine: EngineSpec) -> str:
 
 def stamp(cell: Cell) -> str:
     """What a cell's numbers depend on beside the cell: versions, its family's card, settings."""
-    card = families()[cell.family]
     config = cell.config
     if config not in NAMES:
         config = Path(config).read_text("utf-8")
+    if cell.family == FAMILY:
+        return _toss_stamp(cell, config)
+    card = families()[cell.family]
     try:
         chosen = settings_of(card, cell.engine.adapter, cell.config)
         settings = [chosen.hz, chosen.config.model_dump(mode="json")]
@@ -72,6 +76,17 @@ def stamp(cell: Cell) -> str:
     return checksum(
         [wmeval.__version__, _version(cell.engine), card.model_dump(mode="json"), config, settings]
     )
+
+
+def _toss_stamp(cell: Cell, config: str) -> str:
+    try:
+        chosen = toss_settings(cell)
+        path = data_file(cell)
+    except UserError as error:
+        return checksum([wmeval.__version__, _version(cell.engine), config, str(error)])
+    data = sha256_of(path) if path.is_file() else str(path)
+    settings = [chosen.hz, chosen.config.model_dump(mode="json")]
+    return checksum([wmeval.__version__, _version(cell.engine), config, settings, data])
 
 
 Unit = tuple[Literal["cell", "suite"], Any, str]
@@ -178,13 +193,13 @@ def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
         _write_suite(folder, key, conformance_rows(what))
         return None
 
-    def keep(result: CellResult, log: WorldLog | None) -> None:
+    def keep(result: CellResult, log: WorldLog | None, arrays: Arrays) -> None:
         course = None
         if log is not None and result.status in ("ok", "penetration"):
             ready = prepare(what)
             with contextlib.suppress(UserError):  # the result says why
                 course = course_of(ready.card, what.subtask, what.material, ready.built, log.state)
-        seal(folder, result, log, course)
+        seal(folder, result, log, course, arrays)
 
     return run_cell(what, key, limit=limit, keep=keep)
 
