@@ -6,6 +6,7 @@ mend it), 130 stopped from the keyboard.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ app.add_typer(suite_app, name="suite")
 app.add_typer(cases_app, name="cases")
 data_app = typer.Typer(no_args_is_help=True, help="Measured motion: fetch it, look into it.")
 app.add_typer(data_app, name="data")
-sweep_app = typer.Typer(no_args_is_help=True, help="Physics engines against what is true.")
+sweep_app = typer.Typer(help="Physics engines against what is true.")
 app.add_typer(sweep_app, name="sweep")
 
 
@@ -158,6 +159,10 @@ def _table(*columns: str, rows: Sequence[Sequence[str]], title: str | None = Non
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _print(what: Table | str) -> None:
@@ -341,7 +346,7 @@ def validate(
     for line in found.unfinished:
         _print(one_line(f"not complete: {line}"))
     if found.problems:
-        typer.echo(f"error: {path}: {len(found.problems)} problem(s)", err=True)
+        typer.echo(f"error: {path}: {_many(len(found.problems), 'problem')}", err=True)
         raise typer.Exit(2)
     _print(f"{path}: valid" + (" so far, not complete" if found.unfinished else ""))
 
@@ -552,7 +557,7 @@ def describe(
         publication=Publication(url=url, creator=creator, date=date),
         overwrite=overwrite,
     )
-    _print(f"{done.url}: {done.clips} clips described")
+    _print(f"{done.url}: {_many(done.clips, done.what)} described")
     for name in done.kept:
         _print(f"{name}: changed by hand, left as it is; --overwrite replaces it")
 
@@ -588,7 +593,7 @@ def export(
             exr=exr,
             progress=bar.at,
         )
-    _print(f"{done.url}: {done.samples} samples as {name}")
+    _print(f"{done.url}: {_many(done.samples, 'sample')} as {name}")
 
 
 # --- measured motion ----------------------------------------------------------------------------
@@ -753,6 +758,45 @@ def report(
 
 
 # --- physics engines ----------------------------------------------------------------------------
+
+
+@sweep_app.callback(invoke_without_command=True)
+def sweep(
+    context: typer.Context,
+    explain: Annotated[
+        list[str] | None,
+        typer.Option("--explain", help="Cell ENGINE:CONFIG:FAMILY/SUBTASK/MATERIAL; repeatable."),
+    ] = None,
+    budget: Annotated[
+        float, typer.Option("--budget", min=1.0, help="Wall time for each cell [s].")
+    ] = 60.0,
+    metric: Annotated[
+        str, typer.Option("--metric", help="Number to explain; default: what departs most.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for explain.json; default: none.")
+    ] = None,
+) -> None:
+    """Physics engines against what is true."""
+    if not explain:
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+            raise typer.Exit(2)
+        return
+    from wmeval.eval.sweep import explain as explaining
+    from wmeval.jobs.atomic import write_text
+
+    made = [
+        explaining.explain(cell, budget=budget, metric=metric, told=_say)
+        for cell in [explaining.parse_cell(text) for text in explain]
+    ]
+    for one in made:
+        _print(f"{one.cell}: {one.verdict}")
+        if one.untried:
+            _print(f"  not tried within {budget:g} s: {', '.join(one.untried)}")
+    if out is not None:
+        text = json.dumps([one.model_dump(mode="json") for one in made], indent=1)
+        write_text(out / "explain.json", text + "\n")
 
 
 @sweep_app.command("gauge")
@@ -959,7 +1003,7 @@ def suite_build(
             raise UserError("--limit, --tasks, --assets and --seed choose rows of a --manifest")
         cases = cases_of(env, plan, parse_seeds(scene_seeds or "0:5"), **shared)
     suite = build_suite(cases, out, fps=tuple(fps or ()), overwrite=overwrite, progress=_say)
-    _print(f"{out}: {len(suite.case_ids)} cases, content hash {suite.content_hash}")
+    _print(f"{out}: {_many(len(suite.case_ids), 'case')}, content hash {suite.content_hash}")
 
 
 @cases_app.command("export")
@@ -979,7 +1023,7 @@ def cases_export(
     done = export_cases(
         read_suite(suite), model_card, out, generations=generations, overwrite=overwrite
     )
-    _print(f"{done.folder}: {len(done.exported)} cases of {generations} generations each")
+    _print(f"{done.folder}: {_many(len(done.exported), 'case')} of {generations} generations each")
     for case, reasons in done.ineligible.items():
         _print(f"{case}: ineligible: {'; '.join(reasons)}")
     for (case, dimension), reason in done.skipped.items():

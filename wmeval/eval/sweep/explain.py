@@ -1,0 +1,306 @@
+"""Why a cell departs: one setting at a time is changed, and what closes the gap is named."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from wmeval.assets.gauge_cards import families
+from wmeval.envs.gauge.configurations import settings_of
+from wmeval.errors import UserError
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, fraction, parse_engines
+from wmeval.eval.sweep.running import run_cell
+from wmeval.eval.sweep.toss import FAMILY
+from wmeval.scene import Card
+
+CLOSES, HELPS = 0.2, 0.6
+"""Share of the error that may be left where a change closes the gap, and where it helps."""
+SMALL = 0.01
+"""Relative error below which a cell does not depart."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A change of one thing about an engine.
+
+    Attributes:
+        name: what is changed, in words.
+        settings: over the configuration's, as in a grid; ``*dt`` and ``*iterations`` multiply.
+    """
+
+    name: str
+    settings: Mapping[str, JsonValue]
+
+
+COMMON = (
+    Ablation("step / 2", {"*dt": 2}),
+    Ablation("step / 10", {"*dt": 10}),
+    Ablation("iterations x 4", {"*iterations": 4}),
+    Ablation("restitution from 0.01 m/s", {"restitution_threshold": 0.01}),
+)
+"""For every engine."""
+
+ABLATIONS: Mapping[str, tuple[Ablation, ...]] = {
+    "bullet": (
+        Ablation("rigid bodies, split impulses", {"maximal_coordinates": 1, "split_impulse": 1}),
+        Ablation("softer contact correction", {"contact_erp": 0.02}),
+        Ablation("margin of hulls 0.01 mm", {"hull_margin": 1e-5}),
+        Ablation("friction cone", {"cone_friction": 1}),
+    ),
+    "physx": (
+        Ablation("contact gap 1 mm", {"contact_offset": 1e-3}),
+        Ablation("four velocity iterations", {"velocity_iterations": 4}),
+        Ablation("PGS in place of TGS", {"tgs": 0}),
+        Ablation("continuous collisions", {"ccd": 1}),
+    ),
+    "newton": (
+        Ablation("contacts by restitution", {"contact": "restitution"}),
+        Ablation("contact stiffness x 10", {"contact_stiffness": 160.0}),
+        Ablation("elliptic friction cone", {"elliptic": 1}),
+        Ablation("XPBD in place of MuJoCo", {"solver": "xpbd"}),
+    ),
+    "genesis": (
+        Ablation("no default armature", {"default_armature": 0.0}),
+        Ablation("contacts by restitution", {"contact": "restitution"}),
+        Ablation("contact time 2 ms", {"contact_time": 2e-3}),
+        Ablation("noslip iterations", {"noslip_iterations": 10}),
+    ),
+}
+"""Of each engine's own settings."""
+
+
+class Trial(Card):
+    """One ablation as it came out.
+
+    Attributes:
+        name: what was changed; ``settings``: to what.
+        value, error: of the explained number; None where it was not measured.
+        left: share of the gap that is left; 1: none of it closed.
+        status, reason: of the cell.
+        wall_s: of stepping [s].
+    """
+
+    name: str
+    settings: dict[str, JsonValue]
+    value: float | None
+    error: float | None
+    left: float | None
+    status: str
+    reason: str = ""
+    wall_s: float | None = None
+
+
+class Explanation(Card):
+    """What was found about one cell.
+
+    Attributes:
+        cell: its name.
+        metric, truth, unit, expected: the number that departs most.
+        value, error: as the cell is.
+        trials: from what leaves least of the gap.
+        verdict: in a sentence.
+        untried: ablations for which the budget did not suffice.
+    """
+
+    cell: str
+    metric: str = ""
+    truth: str = ""
+    unit: str = ""
+    expected: float | None = None
+    value: float | None = None
+    error: float | None = None
+    trials: tuple[Trial, ...] = ()
+    verdict: str
+    untried: tuple[str, ...] = ()
+
+
+def parse_cell(text: str) -> Cell:
+    """``ENGINE:CONFIG:FAMILY/SUBTASK/MATERIAL``; engines as `parse_engines` reads them.
+
+    Raises:
+        UserError: not of this form, or more than one set-up.
+    """
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise UserError(
+            f"cell {text!r}: write ENGINE:CONFIG:FAMILY/SUBTASK/MATERIAL, as "
+            "bullet:published-settings:bouncing_ball/1/rubber"
+        )
+    cells = planning.plan(
+        parse_engines(parts[0]), planning.tasks_of(parts[2]), [planning.check_config(parts[1])],
+        twice="none",
+    )  # fmt: skip
+    if len(cells) != 1:
+        raise UserError(
+            f"cell {text!r}: {len(cells)} set-ups: name subtask and material, as {cells[0].task}"
+        )
+    if cells[0].family == FAMILY:
+        raise UserError(f"cell {text!r}: ablations are of GAUGE's families")
+    return cells[0]
+
+
+def departure(m: Measurement) -> float:
+    """How far a number is off, relative to what is right; NaN where nothing says."""
+    if m.error is None:
+        return math.nan
+    scale = abs(m.expected) if m.expected else (m.baseline or 0.0)
+    return m.error / scale if scale else math.nan
+
+
+def worst(result: CellResult, metric: str = "") -> Measurement | None:
+    """The number that departs most, or the named one."""
+    found = [m for m in result.measurements if m.metric == metric] if metric else [
+        m for m in result.measurements
+        if m.truth and m.metric != "dtw" and math.isfinite(departure(m))
+    ]  # fmt: skip
+    if metric:
+        return next((m for m in found if m.error is not None), None)
+    return max(found, key=departure, default=None)
+
+
+def grid_of(cell: Cell, ablation: Ablation) -> dict[str, JsonValue]:
+    """An ablation as a grid point; factors are resolved against the configuration."""
+    base = settings_of(families()[cell.family], cell.engine.adapter, cell.config)
+    out: dict[str, JsonValue] = {}
+    for key, value in ablation.settings.items():
+        if key == "*dt":
+            assert isinstance(value, int)
+            out["dt"] = str(base.dt / value)
+        elif key == "*iterations":
+            assert isinstance(value, int)
+            out["iterations"] = min(1000, base.config.iterations * value)
+        else:
+            out[key] = value
+    return out
+
+
+def is_change(cell: Cell, grid: Mapping[str, JsonValue]) -> bool:
+    """Whether a grid point differs from the configuration."""
+    base = settings_of(families()[cell.family], cell.engine.adapter, cell.config)
+    own = {
+        "dt": str(base.dt),
+        "iterations": base.config.iterations,
+        "restitution_threshold": base.config.restitution_threshold,
+        **base.config.options,
+    }
+    return any(own.get(k) != v for k, v in grid.items())
+
+
+def explain(
+    cell: Cell,
+    *,
+    budget: float,
+    metric: str = "",
+    told: Callable[[str], None] | None = None,
+) -> Explanation:
+    """Run a cell and its ablations, one change each, as long as the budget lasts.
+
+    Args:
+        cell: which.
+        budget: wall time [s].
+        metric: the number to explain; "": the one that departs most.
+        told: hears of every trial.
+
+    Raises:
+        UserError: the engine has not the physics.
+    """
+    say = told or (lambda _: None)
+    began = time.perf_counter()
+    result = run_cell(cell, "explain", limit=budget)
+    if result.status == "not_run":
+        raise UserError(f"{cell.name}: {result.reason}")
+    base = worst(result, metric)
+    if base is None or base.error is None:
+        why = result.reason or (f"no number {metric!r}" if metric else "no number with a truth")
+        return Explanation(cell=cell.name, verdict=f"nothing to explain: {result.status}, {why}")
+    head = {
+        "cell": cell.name, "metric": base.metric, "truth": base.truth, "unit": base.unit,
+        "expected": base.expected, "value": base.value, "error": base.error,
+    }  # fmt: skip
+    say(f"{cell.name}: {_said(base)}")
+    if departure(base) < max(SMALL, base.accuracy):
+        return Explanation.model_validate(
+            {
+                **head,
+                "verdict": f"it does not depart: {_said(base)} is off by less than what counts",
+            }
+        )
+    trials: list[Trial] = []
+    untried: list[str] = []
+    slowest = result.wall_s or 0.0
+
+    def attempt(name: str, grid: dict[str, JsonValue], factor: int) -> None:
+        spent = time.perf_counter() - began
+        if spent + slowest * factor > budget:
+            untried.append(name)
+            return
+        made = run_cell(
+            cell.model_copy(update={"grid": grid}), "explain", limit=max(1.0, budget - spent)
+        )
+        found = made.measurement(base.metric, base.truth)
+        error = found.error if found is not None else None
+        trials.append(
+            Trial(
+                name=name, settings=grid, value=found.value if found is not None else None,
+                error=error, left=error / base_error if error is not None else None,
+                status=made.status, reason=made.reason, wall_s=made.wall_s,
+            )
+        )  # fmt: skip
+        say(_line(trials[-1]))
+
+    base_error = base.error
+    for ablation in (*ABLATIONS.get(cell.engine.adapter, ()), *COMMON):
+        grid = grid_of(cell, ablation)
+        factor = ablation.settings.get("*dt", 1)
+        assert isinstance(factor, int)
+        if is_change(cell, grid):
+            attempt(ablation.name, grid, factor)
+    helped = [t for t in trials if t.left is not None and t.left < 1 - SMALL]
+    if len(helped) > 1 and all((t.left or 0.0) > CLOSES for t in helped):
+        # No single change closes it: what helps, together; of one setting the better value.
+        together: dict[str, JsonValue] = {}
+        for t in sorted(helped, key=lambda t: -(t.left or 0.0)):
+            together |= t.settings
+        finer = together.get("dt")
+        base_dt = settings_of(families()[cell.family], cell.engine.adapter, cell.config).dt
+        factor = 1 if finer is None else round(base_dt / fraction(finer))
+        attempt("all that help, together: " + ", ".join(t.name for t in helped), together, factor)
+    trials.sort(key=lambda t: math.inf if t.left is None else t.left)
+    return Explanation.model_validate(
+        {**head, "trials": tuple(trials), "untried": tuple(untried),
+         "verdict": verdict(base, trials)}
+    )  # fmt: skip
+
+
+def _said(m: Measurement) -> str:
+    should = f" where {m.expected:.4g} is right" if m.expected is not None else ""
+    unit = "" if m.unit == "1" else f" {m.unit}"
+    return f"{m.metric.replace('_', ' ')} {m.value:.4g}{unit}{should}"
+
+
+def _line(t: Trial) -> str:
+    if t.left is None:
+        return f"  {t.name}: {t.status} {t.reason}".rstrip()
+    return f"  {t.name}: {t.value:.4g}, {100 * t.left:.0f} % of the gap left"
+
+
+def verdict(base: Measurement, trials: Sequence[Trial]) -> str:
+    """Names what closes the gap, or says that nothing tried does."""
+    known = [t for t in trials if t.left is not None]
+    closing = [t for t in known if t.left is not None and t.left <= CLOSES]
+    helping = [t for t in known if t.left is not None and CLOSES < t.left <= HELPS]
+
+    def names(found: Sequence[Trial]) -> str:
+        return "; ".join(f"{t.name} ({t.value:.4g})" for t in found)
+
+    if closing:
+        more = f"; also closes it: {names(closing[1:])}" if closing[1:] else ""
+        return f"{_said(base)}: closed by {names(closing[:1])}{more}"
+    if helping:
+        return f"{_said(base)}: nothing alone closes it; it helps: {names(helping)}"
+    return f"{_said(base)}: nothing that was tried closes it ({len(known)} changes)"
