@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 LINE_LENGTH = 1000
 """Most characters of an error's line."""
+GIVEN = 120
+"""Most characters of a wrong value in it."""
 
 
 class UserError(ValueError):
@@ -29,5 +31,7 @@ def first_problem(error: ValidationError) -> str:
     """The first wrong field of a card in one line: its name, what was given, what is wrong."""
     first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
-    given = f"{name} = {first['input']!r}: " if name else ""
+    # What lacks a field is not the field's value.
+    value = "" if first["type"] == "missing" else f" = {one_line(repr(first['input']), GIVEN)}"
+    given = f"{name}{value}: " if name else ""
     return one_line(given + first["msg"].removeprefix("Value error, "))

@@ -14,10 +14,12 @@ from wmeval.errors import UserError
 from wmeval.generators.manifest import (
     TRAIN_COUNTS,
     evaluation_manifest,
+    published_seeds,
     read_manifest,
     refuse_evaluation_seeds,
     training_manifest,
 )
+from wmeval.generators.rigidbench import rows_of
 
 CARDS = library()
 PUBLISHED = (
@@ -91,6 +93,7 @@ def test_the_published_manifest_is_read_as_it_is() -> None:
     rows = read_manifest(PUBLISHED, CARDS)
     assert len(rows) == 100
     assert Counter(r.task_type for r in rows) == dict.fromkeys(CARDS.splits.tasks, 20)
+    assert {r.seed for r in rows} == published_seeds()
 
 
 @pytest.mark.parametrize(
@@ -100,6 +103,7 @@ def test_the_published_manifest_is_read_as_it_is() -> None:
         ({"surface_name": "roof"}, ("surface_name", "roof", "Counter")),
         ({"objects": ["apple", "anvil"]}, ("objects", "anvil")),
         ({"task_type": "fly"}, ("task_type", "fly")),
+        ({"task_type": "bounce"}, ("00000", "apple", "bouncy", "'bouncing'", "tennis_ball")),
         ({"seed": -1}, ("seed", "-1")),
         ({"sample_id": "../x"}, ("sample_id",)),
         ({"extra": 1}, ("extra",)),
@@ -126,3 +130,22 @@ def test_what_is_no_manifest_is_one_error(tmp_path: Path, text: str) -> None:
 def test_a_sample_id_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"00000.*twice"):
         read_manifest(write(tmp_path / "m.json", [good(), good()]), CARDS)
+
+
+def test_sample_ids_that_some_disks_take_for_one_are_refused(tmp_path: Path) -> None:
+    rows = [{**good(), "sample_id": name} for name in ("clip-a", "Clip-A")]
+    with pytest.raises(UserError, match=r"'clip-a' and 'Clip-A' differ in case"):
+        read_manifest(write(tmp_path / "m.json", rows), CARDS)
+
+
+def test_a_seed_of_the_published_evaluation_is_not_trained_on(tmp_path: Path) -> None:
+    seed = min(published_seeds())
+    assert len(published_seeds()) == 100
+    for split, refused in (("train", True), ("in_distribution", False)):
+        path = write(tmp_path / "m.json", [{**good(), "seed": seed, "split": split}])
+        if refused:
+            with pytest.raises(UserError, match=rf"00000.*{seed}.*belongs to the evaluation"):
+                rows_of(path, CARDS)
+        else:
+            assert [r.seed for r in rows_of(path, CARDS)] == [seed]
+    assert not published_seeds() & {r.seed for r in training_manifest(CARDS)}

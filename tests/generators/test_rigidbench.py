@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from blender_here import take_bpy_away
 
 import wmeval
@@ -98,6 +99,29 @@ def test_clips_are_what_their_rows_say(whole, rows):
         assert np.isfinite(clip.depth[0][first.any(axis=0)]).all()
         # What falls is heard: the task's contacts are there, by substep.
         assert len(np.unique(clip.contacts.substep)) > 1
+
+
+def test_another_mesh_is_another_set(rows, tmp_path):
+    folder = tmp_path / "mine" / "objects"
+    folder.mkdir(parents=True)
+    (folder / "brick.yaml").write_text(
+        "id: brick\nname: Brick\nasset: {source: file, path: brick.stl}\n"
+        "physics: {mass: 1, friction: 0.5, restitution: 0.2}\ntags: [all]\n"
+    )
+    trimesh.creation.box((0.1, 0.05, 0.03)).export(folder / "brick.stl")
+    row = next(r for r in rows if r.task_type == "free_fall")
+    path = published(tmp_path / "rows.json", [row.model_copy(update={"objects": ("brick",)})])
+    options = {"assets": tmp_path / "mine", "workers": 0, **SIZE}
+    assert generate_rigidbench(path, tmp_path / "set", **options).complete
+    said = wmeval.open(tmp_path / "set")[0].rollout.metadata["cards_sha256"]
+    assert said == rigidbench.cards_digest(library(tmp_path / "mine"))
+    trimesh.creation.box((0.1, 0.05, 0.08)).export(folder / "brick.stl")
+    with pytest.raises(UserError, match="cards_sha256"):
+        generate_rigidbench(path, tmp_path / "set", **options)
+    assert generate_rigidbench(path, tmp_path / "set", overwrite=True, **options).complete
+    again = wmeval.open(tmp_path / "set")[0].rollout
+    assert again.metadata["cards_sha256"] == rigidbench.cards_digest(library(tmp_path / "mine"))
+    assert again.metadata["sample"]["actors"][0]["size_m"] == pytest.approx([0.1, 0.05, 0.08])
 
 
 def test_bundles_are_made_resumed_and_validated(bare, rows, tmp_path):

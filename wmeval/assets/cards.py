@@ -8,6 +8,7 @@ of RigidBench (sections A.1 to A.3, Tables 4 and 5); sizes are of the real thing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
-from wmeval.errors import UserError, first_problem
-from wmeval.scene import Card, Vec3
+from wmeval.assets.asset_files import asset_digest
+from wmeval.errors import UserError, first_problem, one_line
+from wmeval.scene import Card
 
 Tag = Literal["all", "rolling", "stackable", "bouncy"]
 
@@ -35,6 +37,27 @@ def _ascending(interval: tuple[float, float]) -> tuple[float, float]:
 Interval = Annotated[tuple[float, float], AfterValidator(_ascending)]
 """Lower and upper end; values are drawn uniformly in between."""
 
+# Ranges of what stands on a table or on the floor of a room, with room to spare [m].
+_Side = Annotated[float, Field(ge=0.005, le=3)]
+_Ramp = Annotated[float, Field(ge=0.02, le=5)]
+_Way = Annotated[float, Field(ge=0, le=5)]
+_Extent = Annotated[float, Field(ge=0.05, le=100)]
+_Height = Annotated[float, Field(ge=0.005, le=20)]
+_Place = Annotated[float, Field(ge=-1000, le=1000)]
+_Turn = Annotated[float, Field(ge=-720, le=720)]
+Sides = Annotated[tuple[_Ramp, _Ramp], AfterValidator(_ascending)]
+Way = Annotated[tuple[_Way, _Way], AfterValidator(_ascending)]
+Height = Annotated[tuple[_Height, _Height], AfterValidator(_ascending)]
+Turn = Annotated[tuple[_Turn, _Turn], AfterValidator(_ascending)]
+Friction = Annotated[float, Field(ge=0, le=5)]
+Restitution = Annotated[float, Field(ge=0, le=1)]
+Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Slot = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")]
+Named = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^\S(.*\S)?$")]
+"""A word or several on one line."""
+
 
 # --- where a shape comes from -------------------------------------------------------------------
 
@@ -48,8 +71,8 @@ class Builtin(Card):
     """
 
     source: Literal["builtin"]
-    builder: str
-    size_m: Vec3 | None = None
+    builder: Named
+    size_m: tuple[_Side, _Side, _Side] | None = None
 
 
 class File(Card):
@@ -61,8 +84,8 @@ class File(Card):
     """
 
     source: Literal["file"]
-    path: str
-    scale: float = Field(default=1.0, gt=0)
+    path: str = Field(min_length=1, max_length=1000)
+    scale: Scale = 1.0
 
 
 class BlenderKit(Card):
@@ -74,7 +97,7 @@ class BlenderKit(Card):
     source: Literal["blenderkit"]
     type: Literal["model", "scene", "material"]
     id: str
-    scale: float = Field(default=1.0, gt=0)
+    scale: Scale = 1.0
 
 
 Asset = Annotated[Builtin | File | BlenderKit, Field(discriminator="source")]
@@ -93,9 +116,9 @@ class ObjectPhysics(Card):
         collision_shape: what collides.
     """
 
-    mass: float = Field(gt=0)
-    friction: float = Field(ge=0)
-    restitution: float = Field(ge=0, le=1)
+    mass: float = Field(ge=1e-3, le=1000)
+    friction: Friction
+    restitution: Restitution
     collision_shape: Literal["CONVEX_HULL"] = "CONVEX_HULL"
 
 
@@ -109,8 +132,8 @@ class ObjectCard(Card):
         tags: roles that it may play.
     """
 
-    id: str
-    name: str
+    id: Id
+    name: Named
     asset: Asset
     physics: ObjectPhysics
     tags: tuple[Tag, ...] = Field(min_length=1)
@@ -130,8 +153,8 @@ class ObjectCard(Card):
 class MaterialCard(Card):
     """A ramp's material: its look alone, physics is the passive default."""
 
-    id: str
-    name: str
+    id: Id
+    name: Named
     asset: Asset
 
 
@@ -148,25 +171,19 @@ class Surface(Card):
         clutter_hide: names of what the layout removes from it.
     """
 
-    center: Vec3
-    size: tuple[float, float]
-    long_axis_deg: float = 0.0
+    center: tuple[_Place, _Place, _Place]
+    size: tuple[_Extent, _Extent]
+    long_axis_deg: _Turn = 0.0
     clutter_hide: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _check(self) -> Surface:
-        if min(self.size) <= 0:
-            raise ValueError(f"size {self.size} is not positive")
-        return self
 
 
 class SettingCard(Card):
     """A room or outdoor place with named supports (RigidBench calls it a scene)."""
 
-    id: str
-    name: str
+    id: Id
+    name: Named
     asset: Asset
-    surfaces: dict[str, Surface] = Field(min_length=1)
+    surfaces: dict[Named, Surface] = Field(min_length=1)
 
 
 # --- tasks --------------------------------------------------------------------------------------
@@ -180,10 +197,10 @@ class Drop(Card):
     """An object above the support, let go: ``height_m`` from the support to its middle."""
 
     kind: Literal["drop"]
-    slot: str
+    slot: Slot
     tags: Tag
     objects: tuple[str, ...] = ()
-    height_m: Interval
+    height_m: Height
 
 
 class Ramp(Card):
@@ -195,12 +212,12 @@ class Ramp(Card):
     """
 
     kind: Literal["ramp"]
-    slot: str
-    length_m: Interval
-    height_m: Interval
-    width_m: Interval
+    slot: Slot
+    length_m: Sides
+    height_m: Sides
+    width_m: Sides
     facing: Literal["forward", "backward"] = "forward"
-    gap_m: Interval | None = None
+    gap_m: Way | None = None
 
 
 class OnRamp(Card):
@@ -212,7 +229,7 @@ class OnRamp(Card):
     """
 
     kind: Literal["on_ramp"]
-    slot: str
+    slot: Slot
     tags: Tag
     objects: tuple[str, ...] = ()
     ramp: str
@@ -223,24 +240,24 @@ class Line(Card):
     """Objects in a row in front of a ramp: ``distance_m`` to the first, ``gap_m`` in between."""
 
     kind: Literal["line"]
-    slot: str
+    slot: Slot
     tags: Tag
     objects: tuple[str, ...] = ()
-    count: int = Field(ge=1)
+    count: int = Field(ge=1, le=20)
     in_front_of: str
-    distance_m: Interval
-    gap_m: Interval
+    distance_m: Way
+    gap_m: Way
 
 
 class Cluster(Card):
     """Objects in a ring, neighbours ``gap_m`` apart."""
 
     kind: Literal["cluster"]
-    slot: str
+    slot: Slot
     tags: Tag
     objects: tuple[str, ...] = ()
-    count: int = Field(ge=2)
-    gap_m: Interval
+    count: int = Field(ge=2, le=20)
+    gap_m: Way
 
 
 Placement = Annotated[Drop | Ramp | OnRamp | Line | Cluster, Field(discriminator="kind")]
@@ -249,8 +266,8 @@ Placement = Annotated[Drop | Ramp | OnRamp | Line | Cluster, Field(discriminator
 class SurfacePhysics(Card):
     """Physics of the support where a task changes it."""
 
-    friction: float = Field(ge=0)
-    restitution: float = Field(ge=0, le=1)
+    friction: Friction
+    restitution: Restitution
 
 
 class TaskCard(Card):
@@ -261,22 +278,28 @@ class TaskCard(Card):
         placements: what is put where, in order.
         support: physics of the support; None leaves the passive default.
         ramp_materials: ids that ramps draw from.
-        prompt: template; ``{slot}`` becomes the object's name with its article.
+        prompt: template; ``{slot}`` becomes the object's name with its article; of several in one
+            slot ``{slot_0}`` and so on.
         camera_deg: intervals of the camera's azimuth about the layout [deg]; at 0 it looks along
             the layout's x axis, down the first ramp.
     """
 
-    id: str
+    id: Id
     placements: tuple[Placement, ...] = Field(min_length=1)
     support: SurfacePhysics | None = None
     ramp_materials: tuple[str, ...] = ()
-    prompt: str
-    camera_deg: tuple[Interval, ...] = Field(min_length=1)
+    prompt: str = Field(min_length=1, max_length=1000)
+    camera_deg: tuple[Turn, ...] = Field(min_length=1)
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Names of what it puts there, in order."""
+        return tuple(name for p in self.placements for name in _actors(p))
 
     @model_validator(mode="after")
     def _check(self) -> TaskCard:
-        slots = [p.slot for p in self.placements]
-        twice = sorted({s for s in slots if slots.count(s) > 1})
+        names = [*self.actors, *(p.slot for p in self.placements if p.slot not in self.actors)]
+        twice = sorted({s for s in names if names.count(s) > 1})
         if twice:
             raise ValueError(f"slot {twice[0]!r} twice")
         ramps = {p.slot for p in self.placements if isinstance(p, Ramp)}
@@ -286,7 +309,23 @@ class TaskCard(Card):
                 raise ValueError(f"slot {placement.slot!r}: no ramp {getattr(placement, needed)!r}")
         if ramps and not self.ramp_materials:
             raise ValueError("ramps need ramp_materials")
+        things = [n for p in self.placements if not isinstance(p, Ramp) for n in _actors(p)]
+        unknown = [name for name in PROMPT_SLOT.findall(self.prompt) if name not in things]
+        if unknown:
+            raise ValueError(
+                f"prompt: no object in slot {unknown[0]!r}: choose from {', '.join(things)}"
+            )
         return self
+
+
+PROMPT_SLOT = re.compile(r"\{(\w+)\}")
+"""What a prompt's template leaves open."""
+
+
+def _actors(placement: Placement) -> tuple[str, ...]:
+    if isinstance(placement, Line | Cluster):
+        return tuple(f"{placement.slot}_{i}" for i in range(placement.count))
+    return (placement.slot,)
 
 
 # --- the library --------------------------------------------------------------------------------
@@ -326,6 +365,37 @@ class Library:
         """Ids among the given ones with a tag, in their order."""
         return tuple(i for i in among if tag in self.objects[i].tags)
 
+    def file_digest(self, kind: str, name: str) -> str:
+        """Sha256 of the file of a card, "" where it has none: ``objects``, ``orange``.
+
+        Raises:
+            UserError: the file is not there.
+        """
+        asset = getattr(self, kind)[name].asset
+        if not isinstance(asset, File):
+            return ""
+        folder = Path(str(self.folders[f"{kind}/{name}"]))
+        return asset_digest(folder / asset.path, f"{kind.removesuffix('s')} {name!r}")
+
+    def document(self) -> list[JsonValue]:
+        """All cards and the digests of the files that they name: what a sample's row means.
+
+        Raises:
+            UserError: a file is not there.
+        """
+        told: list[JsonValue] = [
+            {name: card.model_dump(mode="json") for name, card in getattr(self, kind).items()}
+            for kind in _KINDS
+        ]
+        found = {
+            f"{kind}/{name}": self.file_digest(kind, name)
+            for kind in _KINDS
+            if kind != "tasks"
+            for name in getattr(self, kind)
+        }
+        files: dict[str, JsonValue] = {key: digest for key, digest in found.items() if digest}
+        return [*told, *([files] if files else [])]
+
 
 _KINDS: dict[str, type[Card]] = {
     "objects": ObjectCard,
@@ -359,7 +429,7 @@ def library(assets: str | Path | None = None) -> Library:
             f"asset folder {root} holds no card: put YAML files into objects/, materials/ or "
             "settings/"
         )
-    return Library(
+    own = Library(
         {**built_in.objects, **cards["objects"]},
         {**built_in.materials, **cards["materials"]},
         {**built_in.settings, **cards["settings"]},
@@ -367,6 +437,41 @@ def library(assets: str | Path | None = None) -> Library:
         built_in.splits,
         {**built_in.folders, **folders},
     )
+    for task in cards["tasks"]:
+        _check_names(own, f"card {folders[f'tasks/{task}']}/{task}", own.tasks[task])
+    return own
+
+
+def _refuse_unfetched(root: Path, cards: Mapping[str, Any]) -> None:
+    """Say at once that BlenderKit's assets, as the released cards name them, are not read."""
+    unfetched = [
+        f"{kind}/{card.id}"
+        for kind in _KINDS
+        if kind != "tasks"
+        for card in cards[kind].values()
+        if isinstance(card.asset, BlenderKit)
+    ]
+    if unfetched:
+        more = f" and {len(unfetched) - 1} more" if len(unfetched) > 1 else ""
+        raise UserError(
+            f"asset folder {root}: BlenderKit's assets are not read ({unfetched[0]}{more}): save "
+            "them as .glb and give asset: {source: file, path: NAME.glb}; the built-in cards have "
+            "the released numbers"
+        )
+
+
+def _check_names(cards: Library, where: str, task: TaskCard) -> None:
+    """Whether a task's materials and objects have cards."""
+    named: list[tuple[str, str, Mapping[str, Card]]] = [
+        ("ramp_materials", name, cards.materials) for name in task.ramp_materials
+    ]
+    for placement in task.placements:
+        if not isinstance(placement, Ramp):
+            field = f"placements, slot {placement.slot!r}: objects"
+            named += [(field, name, cards.objects) for name in placement.objects]
+    for field, name, known in named:
+        if name not in known:
+            raise UserError(f"{where}: {field}: no card {name!r}: choose from {', '.join(known)}")
 
 
 @cache
@@ -383,6 +488,8 @@ def _read(root: Traversable | Path) -> tuple[dict[str, Any], dict[str, Traversab
     cards: dict[str, Any] = {kind: {} for kind in _KINDS}
     folders: dict[str, Traversable | Path] = {}
     for kind, model in _KINDS.items():
+        if kind == "tasks" and isinstance(root, Path):
+            _refuse_unfetched(root, cards)
         for name in _ALIASES.get(kind, (kind,)):
             folder = root.joinpath(name)
             if not folder.is_dir():
@@ -403,8 +510,16 @@ _C = TypeVar("_C", bound=Card)
 
 def _card(entry: Traversable | Path, model: type[_C]) -> _C:
     try:
-        return model.model_validate(yaml.safe_load(entry.read_text("utf-8")))
+        document = yaml.safe_load(entry.read_text("utf-8"))
+        if model is TaskCard and isinstance(document, dict) and "prompt_template" in document:
+            raise UserError(
+                f"card {entry}: tasks in the released form (prompt_template, camera_range) are not "
+                "read: leave it out for the built-in one, or write it as the guide to assets shows"
+            )
+        return model.model_validate(document)
     except ValidationError as error:
         raise UserError(f"card {entry}: {first_problem(error)}") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"card {entry}: {error}") from error
+    except UserError:
+        raise
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise UserError(f"card {entry}: {one_line(error)}") from error

@@ -1,7 +1,8 @@
 """Manifests of RigidBench clips: one row a sample, read as published or drawn from one seed.
 
 Counts and conditions follow RigidBench, section A.2 and Tables 5 and 6. The two sides of the split
-never share a sample's seed: training refuses every seed of an evaluation manifest.
+never share a sample's seed: training refuses every seed of our evaluation manifest and of the
+published one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import yaml
 from pydantic import ValidationError
 
 from wmeval.assets.cards import Library
@@ -25,6 +28,7 @@ __all__ = [
     "Row",
     "Split",
     "evaluation_manifest",
+    "published_seeds",
     "read_manifest",
     "refuse_evaluation_seeds",
     "training_manifest",
@@ -68,16 +72,38 @@ def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
     for i, item in enumerate(document):
         try:
             row = Row.model_validate(item)
-            check_row(row, library)
         except ValidationError as error:
             raise UserError(f"manifest {file}, row {i}: {first_problem(error)}") from error
+        try:
+            check_row(row, library)
         except UserError as error:
-            raise UserError(f"manifest {file}, row {i}: {error}") from error
+            raise UserError(
+                f"manifest {file}, row {i}, sample {row.sample_id!r}: {error}"
+            ) from error
         rows.append(row)
     twice = [name for name, n in Counter(r.sample_id for r in rows).items() if n > 1]
     if twice:
         raise UserError(f"manifest {file}: sample_id {twice[0]!r} twice: rename one")
+    _refuse_alike(file, [row.sample_id for row in rows])
     return tuple(rows)
+
+
+def _refuse_alike(file: Path, names: Sequence[str]) -> None:
+    """Folders of samples are named after them, and some disks do not tell cases apart."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.casefold(), name)
+        if other != name:
+            raise UserError(
+                f"manifest {file}: sample_id {other!r} and {name!r} differ in case alone: rename "
+                "one"
+            )
+
+
+def published_seeds() -> frozenset[int]:
+    """Seeds of the published evaluation's samples."""
+    file = files("wmeval.assets").joinpath("rigidbench/published_evaluation.yaml")
+    return frozenset(yaml.safe_load(file.read_text("utf-8"))["seeds"])
 
 
 def evaluation_manifest(library: Library, seed: int = 0) -> tuple[Row, ...]:
@@ -106,7 +132,7 @@ def training_manifest(
     Args:
         library: all cards.
         seed: one seed fixes all rows.
-        held_back: seeds of evaluation samples, which no row gets; those of
+        held_back: seeds of evaluation samples, which no row gets; the published ones and those of
             `evaluation_manifest` under the same seed never occur.
     """
     rng = _rng(seed, _TRAIN_KEY)
@@ -119,7 +145,8 @@ def training_manifest(
         ("train", tasks[i], scene, train.objects) for i, scene in zip(order, scenes, strict=True)
     ]
     mixed = [planned[i] for i in rng.permutation(len(planned)).tolist()]
-    forbidden = frozenset(held_back) | {r.seed for r in evaluation_manifest(library, seed)}
+    forbidden = {r.seed for r in evaluation_manifest(library, seed)}
+    forbidden |= published_seeds() | set(held_back)
     return _rows(mixed, library, rng, forbidden)
 
 

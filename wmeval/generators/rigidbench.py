@@ -34,6 +34,7 @@ from wmeval.errors import UserError
 from wmeval.generators.making import Made, Progress, kept_environment, make_set, needs_of
 from wmeval.generators.manifest import (
     evaluation_manifest,
+    published_seeds,
     read_manifest,
     refuse_evaluation_seeds,
     training_manifest,
@@ -47,11 +48,12 @@ EVALUATION, TRAINING = "eval", "train"
 PLAN = "clip"
 """Nothing is done, for the length of a clip."""
 FORMATS: dict[str, SetKind] = {"store": sets.CLIPS, "bundle": sets.BUNDLES}
-ENVIRONMENT_OF: dict[str, str] = {
-    env.TASK: env.ID
+_CLASS_OF: dict[str, type[RigidBenchTask]] = {
+    env.TASK: env
     for env in (getattr(tasks, name) for name in tasks.__all__)
     if issubclass(env, RigidBenchTask)
 }
+ENVIRONMENT_OF: dict[str, str] = {task: env.ID for task, env in _CLASS_OF.items()}
 """Environment of each task."""
 MAX_BYTES = 3 << 30
 """Memory beyond which a worker is replaced after its clip."""
@@ -263,6 +265,7 @@ def rows_of(
     if unknown:
         raise UserError(f"unknown task {unknown[0]!r}: choose from {', '.join(ENVIRONMENT_OF)}")
     held = {row.seed for s in {0, seed} for row in evaluation_manifest(cards, s)}
+    held |= published_seeds()
     held |= {row.seed for path in hold_back for row in read_manifest(path, cards)}
     if manifest == EVALUATION:
         rows = evaluation_manifest(cards, seed)
@@ -280,15 +283,18 @@ def rows_of(
             f"sample {strange.sample_id!r}: no environment of task {strange.task_type!r}: choose "
             f"from {', '.join(ENVIRONMENT_OF)}"
         )
+    for task in dict.fromkeys(row.task_type for row in chosen):
+        _CLASS_OF[task].check_card(cards.tasks[task])
     return chosen
 
 
 def cards_digest(cards: Library) -> str:
-    """Sha256 of all cards: what a row means."""
-    kinds = (cards.objects, cards.materials, cards.settings, cards.tasks)
-    return checksum(
-        [{name: card.model_dump(mode="json") for name, card in kind.items()} for kind in kinds]
-    )
+    """Sha256 of all cards and of the files that they name: what a row means.
+
+    Raises:
+        UserError: a file is not there.
+    """
+    return checksum(cards.document())
 
 
 def _format(name: str) -> SetKind:
@@ -328,6 +334,8 @@ def _clip(
     number, document = item
     row = Row.model_validate(document)
     rollout = materialized(clip_of(row, job, assets), job.get("materialize", ()))
+    if rollout.metadata["cards_sha256"] != job["cards_sha256"]:
+        raise UserError(f"{assets}: a card or its file changed meanwhile: start the set anew")
     if kind is sets.BUNDLES:
         write_bundle_of(url, number, rollout)
     else:

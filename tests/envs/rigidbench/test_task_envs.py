@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from plain_setting import CARDS, row
 
+from wmeval.assets.cards import library
 from wmeval.envs import environment_class, environment_row, make_environment
 from wmeval.envs.base import Snapshot
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.record import record
 from wmeval.envs.rigidbench.prompts import LOCKED_CAMERA, NEGATIVE_PROMPT
 from wmeval.errors import UserError
+from wmeval.generators.rigidbench import rows_of
 
 NAMES = ("FreeFall", "Bounce", "RampCollision", "BallChain", "DropIntoCluster")
 
@@ -143,6 +145,24 @@ def test_what_is_fixed_stays_fixed_and_the_rest_is_drawn() -> None:
         ("FreeFall", {"placements": {"falling": {"colour": 1}}}, "option placements: .*colour"),
         ("FreeFall", {"placements": {"falling": {"height_m": [2, 1]}}}, "does not ascend"),
         ("FreeFall", {"placements": {"falling": {"objects": ["x"]}}}, "no object 'x': choose from"),
+        ("FreeFall", {"setting": ["attic"]}, "no setting"),
+        ("FreeFall", {"split": ["train"]}, "unknown option split"),
+        (
+            "FreeFall",
+            {"placements": {"falling": {"height_m": 1e6}}},
+            "option placements: .*height_m",
+        ),
+        ("FreeFall", {"placements": {"falling": {"height_m": 0.01}}}, "into the support: give at"),
+        ("FreeFall", {"placements": {"falling": {"slot": "x"}}}, "no object in slot 'falling'"),
+        ("Bounce", {"objects": ["apple"]}, "none of apple is tagged 'bouncy', as slot 'bouncing'"),
+        ("BallChain", {"placements": {"ramp": {"length_m": 0}}}, "option placements: .*length_m"),
+        (
+            "BallChain",
+            {"placements": {"chain": {"count": 4}}},
+            "chain_3 there, the environment obs",
+        ),
+        ("BallChain", {"placements": {"chain": {"count": 2}}}, "observes ramp, rolling, chain_0"),
+        ("BallChain", {"ramp_material": ["dark_wood"]}, "choose from light_wood, dark_wood"),
         ("FreeFall", {"placements": 3}, "give {slot: {field: value}}"),
         ("FreeFall", {"ramp_material": "dark_wood"}, "this task has no ramps"),
         ("BallChain", {"ramp_material": "ice"}, "choose from light_wood, dark_wood"),
@@ -184,6 +204,18 @@ def test_cards_of_a_users_folder_replace_the_built_in_ones(tmp_path: Path) -> No
     env.reset(seed=0, options={"objects": ["baseball"]})
     assert env.scene.bodies[env.scene.index("bouncing")].mass == 3.5
     env.close()
+
+
+def test_a_users_task_keeps_the_actors_that_are_observed(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    card = CARDS.tasks["ball_chain"].model_dump(mode="json")
+    card["placements"][2]["count"] = 4
+    (tmp_path / "tasks" / "ball_chain.yaml").write_text(json.dumps(card))
+    with pytest.raises(UserError, match=r"task card 'ball_chain' puts ramp, .*chain_3 there"):
+        make_environment("BallChain", assets=str(tmp_path))
+    make_environment("FreeFall", assets=str(tmp_path)).close()
+    with pytest.raises(UserError, match=r"task card 'ball_chain' puts"):
+        rows_of("eval", library(tmp_path))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,7 +17,9 @@ LENS_MM, SENSOR_MM = 35.0, 36.0
 ELEVATION = math.radians(10)
 MARGIN, PADDING_M, NEAREST_M = 1.4, 0.2, 1.4
 PADDING_ABOVE_M = 1.2 * PADDING_M
-"""The released code leaves a fifth more room above the actors than on the other sides."""
+"""Padding above the actors [m]. Table 7 states 0.2 m of padding and no other; the code pads a fifth
+more there: `framing_bbox`, src/rigidbench/scenes/camera/framing.py of swarnim-j/RigidBench. The
+published clips are the code's."""
 BEHIND_DEG = 180.0
 """From the task's x axis, which leads down the first ramp, to where its azimuths count from."""
 STEP_DEG = 15.0

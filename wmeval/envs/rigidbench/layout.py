@@ -161,6 +161,11 @@ def draw_layout(
                 (name,) = pick(placement)
                 size = sizes[name]
                 height = _uniform(placement.height_m, rng)
+                if height < size[2] / 2:
+                    raise UserError(
+                        f"task {task.id!r}, slot {placement.slot!r}: height_m = {height:.4g} puts "
+                        f"{name!r} into the support: give at least {size[2] / 2:.4g}"
+                    )
                 actors.append(Actor(placement.slot, name, None, size, (0.0, 0.0, height)))
             case Ramp():
                 wedge = Wedge(

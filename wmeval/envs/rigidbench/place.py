@@ -67,11 +67,12 @@ def place_of(library: Library, setting: str, surface: str) -> Place:
         UserError: as `wmeval.assets.settings.build_setting`, or it has no such support.
     """
     folder = str(library.folders[f"settings/{setting}"])
-    return _built_place(library.settings[setting].model_dump_json(), folder, surface)
+    digest = library.file_digest("settings", setting)
+    return _built_place(library.settings[setting].model_dump_json(), folder, surface, digest)
 
 
 @lru_cache(maxsize=32)
-def _built_place(card_json: str, folder: str, surface: str) -> Place:
+def _built_place(card_json: str, folder: str, surface: str, digest: str) -> Place:
     from wmeval.assets.settings import build_setting
 
     card = SettingCard.model_validate_json(card_json)

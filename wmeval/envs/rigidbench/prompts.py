@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+
+from wmeval.assets.cards import PROMPT_SLOT
 
 LOCKED_CAMERA = (
     "The camera is locked in place and never moves, pans or zooms. Everything moves at its natural "
@@ -18,8 +19,6 @@ NEGATIVE_PROMPT = (
     "hands, people, text, captions, watermarks, blur, flicker, cartoon drawing"
 )
 
-_SLOT = re.compile(r"\{(\w+)\}")
-
 
 def fill(template: str, phrases: Mapping[str, str]) -> str:
     """A task's sentence: ``{slot}`` becomes the object's name with its article.
@@ -31,7 +30,7 @@ def fill(template: str, phrases: Mapping[str, str]) -> str:
     Raises:
         KeyError: the template has a slot without a phrase.
     """
-    text = _SLOT.sub(lambda m: phrases[m[1]], template)
+    text = PROMPT_SLOT.sub(lambda m: phrases[m[1]], template)
     return text[:1].upper() + text[1:]
 
 

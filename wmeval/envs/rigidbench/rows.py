@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from wmeval.assets.cards import Library
+from wmeval.assets.cards import Library, Ramp, TaskCard
 from wmeval.errors import UserError
 from wmeval.scene import Card
 
@@ -50,8 +50,13 @@ class Row(Card):
     objects: tuple[str, ...] = Field(min_length=1)
 
 
-def check_row(row: Row, library: Library) -> None:
-    """Whether every name of a row has its card.
+def check_row(row: Row, library: Library, task: TaskCard | None = None) -> None:
+    """Whether every name of a row has its card, and every slot of its task an object.
+
+    Args:
+        row: of a manifest.
+        library: all cards.
+        task: a card in place of the row's own.
 
     Raises:
         UserError: one has not; the message names the field and the known names.
@@ -65,6 +70,16 @@ def check_row(row: Row, library: Library) -> None:
     ):
         if value not in known:
             raise UserError(f"{field}: no card {value!r}: choose from {', '.join(known)}")
+    for placement in (task or library.tasks[row.task_type]).placements:
+        if isinstance(placement, Ramp) or placement.objects:
+            continue
+        if not library.tagged(placement.tags, row.objects):
+            tagged = library.tagged(placement.tags, tuple(library.objects))
+            raise UserError(
+                f"objects: none of {', '.join(row.objects)} is tagged {placement.tags!r}, as slot "
+                f"{placement.slot!r} of task {row.task_type!r} needs: choose from "
+                f"{', '.join(tagged)}"
+            )
 
 
 def draw_row(
@@ -91,7 +106,7 @@ def draw_row(
     scenes = getattr(library.splits, settings).scenes
     drawn = scenes[int(rng.integers(len(scenes)))]
     scene = drawn if setting is None else setting
-    if scene not in library.settings:
+    if not isinstance(scene, str) or scene not in library.settings:
         raise UserError(f"no setting {scene!r}: choose from {', '.join(library.settings)}")
     surfaces = tuple(library.settings[scene].surfaces)
     return Row(

@@ -206,7 +206,7 @@ def draw_sample(
     Raises:
         UserError: an unknown name, or no layout of the task fits the support; one clear message.
     """
-    check_row(row, library)
+    check_row(row, library, task)
     mode = physics_mode(physics)
     card = library.tasks[row.task_type] if task is None else task
     place = place_of(library, row.scene_id, row.surface_name)
@@ -221,6 +221,12 @@ def draw_sample(
         for i, a in enumerate(layout.actors, 1)
     )
     bodies = list(place.bodies(card, mode))
+    taken = {body.name for body in bodies} & {actor.name for actor in layout.actors}
+    if taken:
+        raise UserError(
+            f"task {card.id!r}: setting {row.scene_id!r} has a {min(taken)!r} itself: call the "
+            "slot otherwise"
+        )
     for actor, known, shape, pose in zip(
         layout.actors, actors, shapes, search.poses(view.turn_deg), strict=True
     ):

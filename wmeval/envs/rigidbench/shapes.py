@@ -54,13 +54,14 @@ class Models(Mapping[str, Vec3]):
         return len(self._library.objects)
 
 
-def _key(library: Library, name: str) -> tuple[str, str]:
-    """What a model follows from: the card, and the folder that its file lies in."""
-    return library.objects[name].model_dump_json(), str(library.folders[f"objects/{name}"])
+def _key(library: Library, name: str) -> tuple[str, str, str]:
+    """What a model follows from: the card, the folder that its file lies in, the file's bytes."""
+    card, folder = library.objects[name], library.folders[f"objects/{name}"]
+    return card.model_dump_json(), str(folder), library.file_digest("objects", name)
 
 
 @lru_cache(maxsize=128)
-def _built_model(card_json: str, folder: str) -> Model:
+def _built_model(card_json: str, folder: str, digest: str) -> Model:
     from wmeval.assets.models import build_object
 
     return build_object(ObjectCard.model_validate_json(card_json), Path(folder))
@@ -98,8 +99,8 @@ def shape_of(actor: Actor, library: Library) -> Shape:
 
 
 @lru_cache(maxsize=128)
-def _object_shape(card_json: str, folder: str) -> Shape:
-    model = _built_model(card_json, folder)
+def _object_shape(card_json: str, folder: str, digest: str) -> Shape:
+    model = _built_model(card_json, folder, digest)
     points = framing.surface_points(merge([p.mesh for p in model.parts]))
     upright = quaternion_to_matrix(np.array(model.turn))
     x, y, z = (np.array(model.box_center) @ upright).tolist()

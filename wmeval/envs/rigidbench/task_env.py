@@ -15,6 +15,7 @@ from wmeval.envs.rigidbench.physics import PHYSICS, physics_mode
 from wmeval.envs.rigidbench.rows import CONDITIONS, SIDES, Row, draw_row
 from wmeval.envs.rigidbench.sample import Sample, draw_sample
 from wmeval.errors import UserError, first_problem
+from wmeval.jobs.ledger import checksum
 from wmeval.scene import Card, Scene
 from wmeval.sim.protocol import StateView
 
@@ -74,9 +75,28 @@ class RigidBenchTask(WorldEnv):
         self.physics = mode
         self.assets = assets
         self.library: Library = library(assets)
+        self.check_card(self.library.tasks[self.TASK])
         self._sample: Sample | None = None
         common["engine"] = mode.engine
         super().__init__(**common)
+
+    @classmethod
+    def check_card(cls, card: TaskCard) -> None:
+        """Whether a card makes the actors that are observed.
+
+        Raises:
+            UserError: it makes others.
+        """
+        if card.actors != cls.SLOTS:
+            raise UserError(
+                f"{cls.ID}: task card {card.id!r} puts {', '.join(card.actors)} there, the "
+                f"environment observes {', '.join(cls.SLOTS)}: keep slots and counts"
+            )
+
+    @property
+    def facts(self) -> Mapping[str, JsonValue]:
+        """The cards that the episode is made from, with the files that they name."""
+        return {"cards_sha256": checksum(self.library.document())}
 
     @property
     def sample(self) -> Sample:
@@ -149,7 +169,7 @@ class RigidBenchTask(WorldEnv):
         if split is None:
             condition = CONDITIONS[int(rng.integers(len(CONDITIONS)))][0]
             split = condition if options.get("seed_space") == "evaluation" else "train"
-        if split not in SIDES:
+        if not isinstance(split, str) or split not in SIDES:
             raise UserError(
                 f"{self.ID}: unknown option split {split!r}: choose from {', '.join(SIDES)}"
             )
@@ -180,13 +200,15 @@ class RigidBenchTask(WorldEnv):
                 placement[name] = (value, value) if interval else value
         material = options.get("ramp_material")
         if material is not None:
-            if material not in card.ramp_materials:
+            if not isinstance(material, str) or material not in card.ramp_materials:
                 choices = ", ".join(card.ramp_materials) or "this task has no ramps"
                 raise UserError(
                     f"{self.ID}: unknown option ramp_material {material!r}: choose from {choices}"
                 )
             document["ramp_materials"] = (material,)
-        return self._validated(TaskCard, document, "placements")
+        fixed_card = self._validated(TaskCard, document, "placements")
+        self.check_card(fixed_card)
+        return fixed_card
 
     def _angle(self, name: str, options: Mapping[str, Any]) -> float | None:
         value = options.get(name)
