@@ -160,7 +160,8 @@ class Texture(Card):
     """A texture by the name of its builder in `wmeval.assets.textures`, baked on first use.
 
     Attributes:
-        builder: row of the table of builders.
+        builder: row of the table of builders, or "image:" and the content hash of a picture that
+            travels beside the meshes (`wmeval.assets.pictures`).
         colors: colours the pattern is made of, linear RGB in [0, 1].
         repeat: pattern repeats across the unit square of texture coordinates.
         seed: seed of the pattern's noise.

@@ -275,7 +275,7 @@ def test_a_users_file_is_the_look_and_the_card_gives_the_supports(tmp_path):
 
     table = trimesh.creation.box((2.0, 0.4, 1.0))  # glTF: y points upwards
     table.apply_translation((0.0, 0.5, -3.0))
-    table.visual.vertex_colors = [188, 0, 0, 255]
+    table.visual.vertex_colors = [128, 0, 0, 255]  # glTF numbers colours linearly
     trimesh.Scene([table]).export(tmp_path / "room.glb")
     card = card_of({"source": "file", "path": "room.glb", "scale": 0.5})
     setting = build_setting(card, tmp_path)

@@ -6,6 +6,7 @@ is turned; other files are taken to be z-up as they stand.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 
 from wmeval.assets.loft import shaded
 from wmeval.assets.models import Part
+from wmeval.assets.outsides import outwards
+from wmeval.assets.pictures import from_image, image_texture
 from wmeval.assets.textures import decode_srgb
 from wmeval.errors import UserError, one_line
 from wmeval.scene import Color, Material, Texture
 
 SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
+GLTF = (".glb", ".gltf")
 SMALLEST_M, LARGEST_M = 0.005, 3.0
 CREASE_DEG = 40.0
 """Sharper edges stay sharp; normals are made anew."""
@@ -32,8 +36,9 @@ _Y_UP = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
 def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
     """Parts of a file, one for each mesh and colour.
 
-    Colours of vertices and faces, and the base colours of materials, become plain materials; of a
-    picture texture its mean colour.
+    Colours of vertices and faces, and the base colours of materials, become plain materials;
+    pictures of base colours stay pictures. Other maps (normals, roughness, transparency) are left
+    out. Closed surfaces are turned outwards, open ones are seen from both sides.
 
     Args:
         path: of the file.
@@ -57,17 +62,25 @@ def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
     import trimesh
 
     try:
-        loaded = trimesh.load(path, process=False)
+        loaded: Any = trimesh.load(path, process=False)
     except Exception as error:  # readers raise whatever their format's bytes lead to
         raise UserError(f"{what}: cannot be read: {one_line(error)}") from error
-    pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
-    turn = scale * (_Y_UP if path.suffix.lower() in (".glb", ".gltf") else np.eye(3))
+    pieces = placed_pieces(loaded) if isinstance(loaded, trimesh.Scene) else [loaded]
+    pieces = [piece for piece in pieces if len(getattr(piece, "faces", ()))]
+    gltf = path.suffix.lower() in GLTF
+    turn = scale * (_Y_UP if gltf else np.eye(3))
+    placed = [np.asarray(piece.vertices, np.float64) @ turn.T for piece in pieces]
+    if not all(np.isfinite(vertices).all() for vertices in placed):
+        raise UserError(f"{what}: some vertices are not finite: export it anew")
+    triangles = [np.asarray(piece.faces, np.int64) for piece in pieces]
     parts: list[Part] = []
-    for piece in pieces:
-        if len(getattr(piece, "faces", ())):
-            if not np.isfinite(np.asarray(getattr(piece, "vertices", 0.0))).all():
-                raise UserError(f"{what}: some vertices are not finite: export it anew")
-            parts += _parts(piece, turn, name, len(parts))
+    for piece, vertices, (faces, thin) in zip(
+        pieces, placed, outwards(list(zip(placed, triangles, strict=True))), strict=True
+    ):
+        for surface in surfaces(piece, gltf=gltf):
+            for two_sided in (False, True):
+                chosen = faces[surface.chosen & (thin == two_sided)]
+                parts += _part(vertices, chosen, surface, f"{name}_{len(parts)}", two_sided)
     if not parts:
         raise UserError(f"{what}: no triangles in it")
     every = np.concatenate([p.mesh.vertices for p in parts])
@@ -80,54 +93,142 @@ def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _parts(piece: Any, turn: NDArray[np.float64], name: str, first: int) -> list[Part]:
-    faces = np.asarray(piece.faces, np.int64)
-    vertices = np.asarray(piece.vertices, np.float64) @ turn.T
-    colors, which = _colors(piece, len(faces))
-    out: list[Part] = []
-    for k, color in enumerate(colors):
-        chosen = faces[which == k]
-        used, again = np.unique(chosen, return_inverse=True)
-        triangles = np.asarray(again, np.int64).reshape(-1, 3)
-        uv = np.zeros((len(used), 2))
-        mesh = shaded(vertices[used], triangles, uv, crease_deg=CREASE_DEG)
-        if len(mesh.triangles):
-            look = Material(
-                name=f"{name}_{first + len(out)}",
-                texture=Texture(builder="plain", colors=(color,), seed=first + len(out)),
-                roughness=0.5,
-                specular=0.4,
-                uv_m=0.1,
-            )
-            out.append(Part(mesh, look))
+def placed_pieces(scene: Any) -> list[Any]:
+    """Geometries of a trimesh scene where they stand, the colours beside their materials kept."""
+    out = []
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        geometry = scene.geometry[name]
+        piece = geometry.copy()
+        piece.apply_transform(transform)
+        kept = getattr(getattr(geometry, "visual", None), "vertex_attributes", None)
+        if kept and "color" in kept and hasattr(piece.visual, "vertex_attributes"):
+            piece.visual.vertex_attributes["color"] = kept["color"]
+        out.append(piece)
     return out
 
 
-def _colors(piece: Any, faces: int) -> tuple[list[Color], NDArray[np.int64]]:
-    """Linear colours, and which of them each face has."""
-    visual = piece.visual
+def _part(
+    vertices: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    surface: Surface,
+    name: str,
+    two_sided: bool,
+) -> list[Part]:
+    """The part of some triangles; none of none."""
+    if not len(chosen):
+        return []
+    used, again = np.unique(chosen, return_inverse=True)
+    triangles = np.asarray(again, np.int64).reshape(-1, 3)
+    picture = surface.uv is not None and surface.texels is not None
+    uv = surface.uv[used] if surface.uv is not None and picture else np.zeros((len(used), 2))
+    mesh = shaded(vertices[used], triangles, uv, crease_deg=CREASE_DEG)
+    if not len(mesh.triangles):
+        return []
+    carried = None
+    if surface.texels is not None and picture:
+        texture, carried = image_texture(surface.texels)
+    else:
+        texture = Texture(
+            builder="plain", colors=(surface.color,), seed=int(name.rpartition("_")[2])
+        )
+    look = Material(
+        name=name,
+        texture=texture,
+        roughness=0.5,
+        specular=0.4,
+        uv_m=None if carried is not None else 0.1,
+        two_sided=two_sided,
+    )
+    return [Part(mesh, look, picture=carried)]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles of one look.
+
+    Attributes:
+        chosen: (F,) which triangles of the piece.
+        color: linear; of a picture the mean.
+        texels: (H, W, 3) sRGB of a picture, the lowest row first; None: one colour.
+        uv: (V, 2) of the piece's vertices, where there is a picture.
+    """
+
+    chosen: NDArray[np.bool_]
+    color: Color
+    texels: NDArray[np.uint8] | None = None
+    uv: NDArray[np.float64] | None = None
+
+
+def surfaces(piece: Any, *, gltf: bool) -> list[Surface]:
+    """What the triangles of a trimesh look like.
+
+    Args:
+        piece: a mesh as it was read.
+        gltf: numbers of colours are linear, and a material without colour is white, as glTF says;
+            else they are codes of sRGB.
+    """
+    visual, faces = piece.visual, len(piece.faces)
+    every = np.ones(faces, bool)
     if visual.kind in ("vertex", "face"):
-        codes = np.asarray(visual.face_colors, np.uint8)[:, :3]
-        found, which, count = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-        which = np.asarray(which).ravel()
-        if len(found) > MOST_COLORS:
-            main = np.sort(np.argsort(-count)[:MOST_COLORS])
-            far = np.linalg.norm(
-                found[:, None].astype(np.float64) - found[main][None].astype(np.float64), axis=-1
-            )
-            found, which = found[main], far.argmin(axis=1)[which]
-        return [_linear(code) for code in found], which
-    one = np.zeros(faces, np.int64)
+        return _of_codes(np.asarray(visual.face_colors, np.uint8)[:, :3], gltf, (1.0, 1.0, 1.0))
     material = getattr(visual, "material", None)
     if material is None:
-        return [GREY], one
+        return [Surface(every, GREY)]
     image = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
+    given = getattr(material, "baseColorFactor", None)
+    factor: Color = (1.0, 1.0, 1.0)
+    if gltf and given is not None:
+        factor = _color(np.asarray(given, np.uint8)[:3], gltf)
+    codes = _tints(visual, np.asarray(piece.faces, np.int64), len(piece.vertices))
     if image is not None:
-        mean = decode_srgb(np.asarray(image.convert("RGB"), np.uint8)).mean(axis=(0, 1))
-        return [(float(mean[0]), float(mean[1]), float(mean[2]))], one
-    return [_linear(np.asarray(material.main_color, np.uint8)[:3])], one
+        if codes is not None:
+            r, g, b = (np.array(factor) * codes.mean(axis=0) / 255).tolist()
+            factor = (r, g, b)
+        texels = from_image(image, factor)
+        mean = decode_srgb(texels).reshape(-1, 3).mean(axis=0, dtype=np.float64)
+        uv = getattr(visual, "uv", None)
+        if uv is not None and np.shape(uv) == (len(piece.vertices), 2) and np.isfinite(uv).all():
+            return [Surface(every, _triple(mean), texels, np.asarray(uv, np.float64))]
+        return [Surface(every, _triple(mean))]
+    if codes is not None:
+        return _of_codes(codes, gltf, factor)
+    if gltf:
+        return [Surface(every, factor)]
+    return [Surface(every, _color(np.asarray(material.main_color, np.uint8)[:3], gltf))]
 
 
-def _linear(code: NDArray[np.uint8]) -> Color:
-    r, g, b = decode_srgb(code).tolist()
+def _tints(visual: Any, faces: NDArray[np.int64], vertices: int) -> NDArray[np.uint8] | None:
+    """Colours of faces that stand beside a material, as codes (F, 3)."""
+    kept = getattr(visual, "vertex_attributes", None)
+    found = kept.get("color") if kept else None
+    if found is None or np.ndim(found) != 2 or len(found) != vertices or np.shape(found)[1] < 3:
+        return None
+    values = np.asarray(found)[:, :3]
+    most = float(np.iinfo(values.dtype).max) if values.dtype.kind in "iu" else 1.0
+    share = np.clip(values.astype(np.float64) / most, 0, 1)[faces].mean(axis=1)
+    return np.asarray(np.rint(share * 255), np.uint8)
+
+
+def _of_codes(codes: NDArray[np.uint8], gltf: bool, factor: Color) -> list[Surface]:
+    found, which, count = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    which = np.asarray(which).ravel()
+    if len(found) > MOST_COLORS:
+        main = np.sort(np.argsort(-count)[:MOST_COLORS])
+        far = np.linalg.norm(
+            found[:, None].astype(np.float64) - found[main][None].astype(np.float64), axis=-1
+        )
+        found, which = found[main], far.argmin(axis=1)[which]
+    return [
+        Surface(which == k, _triple(np.array(_color(code, gltf)) * factor))
+        for k, code in enumerate(found)
+    ]
+
+
+def _color(code: NDArray[np.uint8], gltf: bool) -> Color:
+    return _triple(code / 255.0 if gltf else decode_srgb(code))
+
+
+def _triple(color: NDArray[Any]) -> Color:
+    r, g, b = color.tolist()
     return (r, g, b)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -61,15 +61,19 @@ class Part:
         mesh: in the object's frame [m], counter-clockwise from outside.
         material: its look.
         coarser: stand-ins for pictures from afar, coarse to fine, with their departure [m].
+        picture: texels of the material's texture (`wmeval.assets.pictures`), if it is a picture.
     """
 
     mesh: MeshData
     material: Material
     coarser: StandIns = ()
+    picture: MeshData | None = None
 
     def shape(self) -> tuple[Mesh, dict[str, MeshData]]:
         """Shape for a scene, and the meshes that it refers to by content hash."""
         meshes = {self.mesh.content_hash(): self.mesh}
+        if self.picture is not None:
+            meshes[self.picture.content_hash()] = self.picture
         coarser = []
         for mesh, off in self.coarser:
             key = mesh.content_hash()
@@ -217,10 +221,10 @@ def settled(
         hull = _fitted(hull, pieces)
     _, centre, second = moments(hull)
     pieces = [
-        Part(
-            _shifted(p.mesh, centre),
-            p.material,
-            tuple((_shifted(m, centre), off) for m, off in p.coarser),
+        replace(
+            p,
+            mesh=_shifted(p.mesh, centre),
+            coarser=tuple((_shifted(m, centre), off) for m, off in p.coarser),
         )
         for p in pieces
     ]
@@ -327,10 +331,10 @@ def _changed(mesh: MeshData, matrix: Array) -> MeshData:
 def _scaled(parts: Sequence[Part], matrix: Array) -> list[Part]:
     most = float(np.linalg.norm(matrix, 2))
     return [
-        Part(
-            _changed(p.mesh, matrix),
-            p.material,
-            tuple((_changed(m, matrix), most * off) for m, off in p.coarser),
+        replace(
+            p,
+            mesh=_changed(p.mesh, matrix),
+            coarser=tuple((_changed(m, matrix), most * off) for m, off in p.coarser),
         )
         for p in parts
     ]

@@ -29,6 +29,7 @@ from wmeval.assets.patterns import mottle as _mottle
 from wmeval.assets.patterns import shade as _shade
 from wmeval.assets.patterns import step as _step
 from wmeval.assets.patterns import texels as _grid
+from wmeval.assets.pictures import PREFIX, sampled
 from wmeval.errors import UserError
 from wmeval.scene import Color, Texture
 
@@ -834,11 +835,14 @@ def bake(texture: Texture, size: int = 512) -> NDArray[np.uint8]:
             _baked[key] = kept
             return kept
     builder = TEXTURES.get(texture.builder)
-    if builder is None:
+    if texture.builder.startswith(PREFIX):
+        baked = sampled(texture, size)
+    elif builder is None:
         raise UserError(
             f"no texture builder {texture.builder!r}: choose from {', '.join(TEXTURES)}"
         )
-    baked = _encode(builder(size, texture.colors, np.random.default_rng(texture.seed)))
+    else:
+        baked = _encode(builder(size, texture.colors, np.random.default_rng(texture.seed)))
     baked.flags.writeable = False
     with _keeping:
         _baked[key] = baked

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wmeval.assets.cards import File, SettingCard, Surface
+from wmeval.assets.cards import File, SettingCard
+from wmeval.assets.cards import Surface as SupportSurface
+from wmeval.assets.model_files import Surface, placed_pieces, surfaces
+from wmeval.assets.pictures import image_texture
 from wmeval.assets.settings.stage import SUPPORT_INSTANCE, Setting, is_round, yaw
 from wmeval.errors import UserError
 from wmeval.scene import (
@@ -37,8 +40,8 @@ SKY = Sky(zenith=(0.58, 0.60, 0.64), horizon=(0.80, 0.80, 0.80), ground=(0.40, 0
 def from_file(card: SettingCard, asset: File, path: Path) -> Setting:
     """Read a setting from a file.
 
-    The file's surfaces become static looks with their mean colours; both sides are seen, since
-    rooms of other tools are often made of sheets. The card's surfaces become the supports:
+    The file's surfaces become static looks with their colours and pictures; both sides are seen,
+    since rooms of other tools are often made of sheets. The card's surfaces become the supports:
     invisible boxes (discs where the name says so) whose tops are the surfaces.
 
     Args:
@@ -66,21 +69,25 @@ def from_file(card: SettingCard, asset: File, path: Path) -> Setting:
         raise UserError(f"setting {card.id!r}: {path} cannot be read: {error}") from error
     visuals: list[Visual] = []
     meshes: dict[str, MeshData] = {}
-    materials: dict[Color, Material] = {}
-    for geometry in loaded.dump(concatenate=False):
+    materials: dict[Texture, Material] = {}
+    for geometry in placed_pieces(loaded):
         if not isinstance(geometry, trimesh.Trimesh) or not len(geometry.faces):
             continue
-        mesh, middle = _mesh(geometry, asset.scale, suffix in Y_UP)
-        sha = mesh.content_hash()
-        meshes[sha] = mesh
-        color = _color(geometry)
-        look = materials.setdefault(color, _material(len(materials), color))
-        visuals.append(
-            Visual(
-                shape=Mesh(sha256=sha, convex=False), material=look.name,
-                position=(middle[0], middle[1], middle[2]),
-            )
-        )  # fmt: skip
+        for surface in surfaces(geometry, gltf=suffix in Y_UP):
+            mesh, middle = _mesh(geometry, surface, asset.scale, suffix in Y_UP)
+            sha = mesh.content_hash()
+            meshes[sha] = mesh
+            texture = _plaster(surface.color)
+            if surface.texels is not None:
+                texture, carried = image_texture(surface.texels)
+                meshes[carried.content_hash()] = carried
+            look = materials.setdefault(texture, _material(len(materials), texture))
+            visuals.append(
+                Visual(
+                    shape=Mesh(sha256=sha, convex=False), material=look.name,
+                    position=(middle[0], middle[1], middle[2]),
+                )
+            )  # fmt: skip
     if not visuals:
         raise UserError(f"setting {card.id!r}: {path} holds no triangles: export its meshes")
     room = Body(name="room", role="setting", motion="static", instance=0, visuals=tuple(visuals))
@@ -89,48 +96,51 @@ def from_file(card: SettingCard, asset: File, path: Path) -> Setting:
     return Setting((room, *supports), tuple(materials.values()), meshes, SUN, SKY, clutter)
 
 
-def _mesh(geometry: Any, scale: float, y_up: bool) -> tuple[MeshData, list[float]]:
-    """A geometry around its own middle, z upwards, and where the middle is [m]."""
+def _mesh(
+    geometry: Any, surface: Surface, scale: float, y_up: bool
+) -> tuple[MeshData, list[float]]:
+    """A geometry's surface around its own middle, z upwards, and where the middle is [m]."""
     vertices = np.asarray(geometry.vertices, np.float64) * scale
     normals = np.asarray(geometry.vertex_normals, np.float64)
     if y_up:
         vertices, normals = (a[:, [0, 2, 1]] * (1.0, -1.0, 1.0) for a in (vertices, normals))
+    uv = np.zeros((len(vertices), 2)) if surface.uv is None else surface.uv
+    used, again = np.unique(np.asarray(geometry.faces)[surface.chosen], return_inverse=True)
+    triangles = np.asarray(again, np.int64).reshape(-1, 3)
+    vertices, normals, uv = vertices[used], normals[used], uv[used]
+    # A file's own normals may look to the other side than its triangles do.
+    corner = vertices[triangles]
+    facing = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    around = np.zeros_like(vertices)
+    for k in range(3):
+        np.add.at(around, triangles[:, k], facing)
+    normals = np.where(((normals * around).sum(axis=1) < 0)[:, None], -normals, normals)
     middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
-    uv = getattr(geometry.visual, "uv", None)
-    uv = np.asarray(uv, np.float32) if uv is not None else np.zeros((len(vertices), 2), np.float32)
     length = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = normals / np.where(length > 0, length, 1)
     mesh = MeshData(
         np.ascontiguousarray(vertices - middle, np.float32),
-        np.ascontiguousarray(geometry.faces, np.uint32),
+        np.ascontiguousarray(triangles, np.uint32),
         np.ascontiguousarray(normals, np.float32),
-        np.ascontiguousarray(uv),
+        np.ascontiguousarray(uv, np.float32),
     )
     return mesh, middle.tolist()
 
 
-def _color(geometry: Any) -> Color:
-    """Mean linear colour of a geometry, to two digits."""
-    from wmeval.assets.textures import decode_srgb
-
-    visual = geometry.visual
-    try:
-        colored = visual.to_color() if hasattr(visual, "to_color") else visual
-        encoded = np.asarray(colored.vertex_colors)[:, :3].astype(np.uint8)
-    except (AttributeError, ValueError, IndexError):
-        encoded = np.full((1, 3), 170, np.uint8)
-    r, g, b = np.round(decode_srgb(encoded).reshape(-1, 3).mean(axis=0).astype(float), 2).tolist()
-    return (r, g, b)
+def _plaster(color: Color) -> Texture:
+    """A colour to two digits: files have it in many shades that nobody tells apart."""
+    r, g, b = np.round(color, 2).tolist()
+    return Texture(builder="plaster", colors=((r, g, b),))
 
 
-def _material(index: int, color: Color) -> Material:
+def _material(index: int, texture: Texture) -> Material:
     return Material(
-        name=f"setting/file_{index}", texture=Texture(builder="plaster", colors=(color,)),
-        uv_m=1.0, two_sided=True,
+        name=f"setting/file_{index}", texture=texture,
+        uv_m=1.0 if texture.builder == "plaster" else None, two_sided=True,
     )  # fmt: skip
 
 
-def _support(name: str, surface: Surface) -> Body:
+def _support(name: str, surface: SupportSurface) -> Body:
     length, width = surface.size
     shape = (
         Cylinder(radius=length / 2, height=SUPPORT_DEPTH_M)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wmeval.assets.cards import Library, SettingCard, TaskCard
+from wmeval.assets.pictures import picture_keys
 from wmeval.envs.rigidbench.physics import Physics
 from wmeval.envs.rigidbench.sight import Surroundings
 from wmeval.errors import UserError
@@ -91,6 +92,7 @@ def _built_place(card_json: str, folder: str, surface: str, digest: str) -> Plac
     keys = {
         k for s in shapes if isinstance(s, Mesh) for k in (s.sha256, *(c for c, _ in s.coarser))
     }
+    keys |= picture_keys(materials)
     meshes = {k: m for k, m in setting.meshes.items() if k in keys}
     surroundings = Surroundings(still, materials, meshes)
     return Place(setting, card, surface, still, materials, meshes, surroundings)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wmeval import conventions
 from wmeval.assets import meshes as shapes
+from wmeval.assets.pictures import provide
 from wmeval.assets.textures import bake, decode_srgb
 from wmeval.errors import UserError
 from wmeval.scene import (
@@ -104,6 +105,7 @@ class Pieces:
         triangles: (T, 3) uint32, relative to each slot's first vertex.
         slots: (S, 3) count, first index, first vertex.
         textures: layers of the texture array.
+        pictures: texels of those of a user's files, held here for as long as they may be baked.
         floor: index of the piece that everything stands on, or -1.
         stand: height [m] on which the lowest movable piece stands at t = 0, else the floor's top.
     """
@@ -130,6 +132,7 @@ class Pieces:
     instance: I8 = field(default_factory=lambda: np.zeros(0, np.int64))
     deforms: tuple[Deforming, ...] = ()
     vessels: tuple[Holding, ...] = ()
+    pictures: tuple[NDArray[np.uint8], ...] = ()
 
     def __len__(self) -> int:
         return len(self.body)
@@ -185,6 +188,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         UserError: a mesh that is not in ``meshes``.
     """
     materials = {m.name: m for m in scene.materials}
+    pictures = provide(scene.materials, meshes)
     # `repeat` is applied here, so textures that differ only in it share a layer. All materials in
     # their order: scenes of one family share their layers, whichever of them a seed uses.
     textures: dict[Texture, int] = {}
@@ -283,6 +287,7 @@ def compile_pieces(scene: Scene, meshes: Meshes) -> Pieces:
         np.array([scene.bodies[i].instance for i in body_of], np.int64),
         tuple(deforms),
         tuple(vessels),
+        pictures,
     )
     floor = _floor(scene, pieces)
     return replace(pieces, floor=floor, stand=_stand(scene, pieces, floor))
