@@ -133,6 +133,9 @@ class StateLog:
     modal: Mapping[str, F8] = field(default_factory=lambda: MappingProxyType({}))
     vertices: Mapping[str, F8] = field(default_factory=lambda: MappingProxyType({}))
 
+    def __repr__(self) -> str:
+        return f"<StateLog: {len(self)} states of {len(self.bodies)} bodies>"
+
     ARRAYS = (
         "substep",
         "position",
@@ -213,6 +216,9 @@ class Contacts:
     tangential_impulse: F8
     distance: F8
 
+    def __repr__(self) -> str:
+        return f"<Contacts: {len(self)} points>"
+
     def __len__(self) -> int:
         return len(self.substep)
 
@@ -284,6 +290,9 @@ class CameraLog:
     fov_y: F8
     T_world_camera: F8
 
+    def __repr__(self) -> str:
+        return f"<CameraLog: {len(self.fov_y)} states of {', '.join(self.names)}>"
+
     def rows(self, index: Any) -> CameraLog:
         """The chosen states."""
         return CameraLog(self.names, self.fov_y[index], self.T_world_camera[index])
@@ -313,6 +322,9 @@ class LightLog:
     sun_color: F8
     sky: F8
 
+    def __repr__(self) -> str:
+        return f"<LightLog: {len(self.sky)} states>"
+
     def rows(self, index: Any) -> LightLog:
         """The chosen states."""
         return LightLog(self.sun_direction[index], self.sun_color[index], self.sky[index])
@@ -327,6 +339,9 @@ class WorldLog:
     lights: LightLog
     contacts: Contacts = field(default_factory=Contacts.empty)
     events: Events = ()
+
+    def __repr__(self) -> str:
+        return f"<WorldLog: {self.state!r}, {self.contacts!r}, {len(self.events)} events>"
 
     def __len__(self) -> int:
         return len(self.state)

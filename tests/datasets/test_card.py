@@ -490,7 +490,7 @@ def test_the_command_describes(tmp_path, clips, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["describe", place.url, "--url", "https://example.org/clips"])
     assert stop.value.code == 0
-    assert capsys.readouterr().out == f"{place.url}: 1 clips described\n"
+    assert capsys.readouterr().out == f"{place.url}: 1 clip described\n"
     assert json.loads((tmp_path / "set" / card.CROISSANT).read_text())["url"] == (
         "https://example.org/clips"
     )

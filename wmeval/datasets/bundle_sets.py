@@ -23,13 +23,16 @@ from wmeval.datasets.sets import BUNDLES
 from wmeval.errors import UserError
 
 
-def write_bundle_of(url: str | Path, number: int, rollout: Rollout) -> dict[str, Any]:
+def write_bundle_of(
+    url: str | Path, number: int, rollout: Rollout, *, exr: bool = False
+) -> dict[str, Any]:
     """Write one bundle of a set, and last its row; the same rollout gives the same bytes.
 
     Args:
         url: folder of the set, begun by `wmeval.datasets.set_runs.begin`.
         number: of the bundle in the set.
         rollout: with facts (`wmeval.datasets.clip.with_facts`) and the layers rgb, depth and ids.
+        exr: as `write_bundle`.
 
     Returns:
         The row.
@@ -44,7 +47,7 @@ def write_bundle_of(url: str | Path, number: int, rollout: Rollout) -> dict[str,
     name = f"{BUNDLES.samples}/{clip.facts.sample_id}"
     folder = place.path / name
     # One that a dead run left without its row is made anew.
-    write_bundle(clip, folder, overwrite=True)
+    write_bundle(clip, folder, exr=exr, overwrite=True)
     files = sorted(p for p in folder.rglob("*") if p.is_file())
     film = f"{name}/video.mp4"
     thumb, content = browse.put_thumbnail(place, number, film, clip.size, len(clip))

@@ -25,7 +25,7 @@ import yaml
 
 from wmeval.datasets import browse, sets
 from wmeval.datasets.browse import INDEX
-from wmeval.datasets.croissant import CROISSANT, Publication, croissant, published
+from wmeval.datasets.croissant import CROISSANT, Publication, croissant, published, sealed_for
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.sets import BUNDLES, CLIPS, MANIFEST, SetKind
 from wmeval.errors import UserError
@@ -104,6 +104,10 @@ _BUNDLE_FILES: tuple[tuple[str, str, str, str], ...] = (
     ),
     ("SHA256SUMS", "text", "", "checksums of the bundle's files"),
 )
+_EXR_FILES: tuple[tuple[str, str, str, str], ...] = (
+    ("depth/Depth_0000.exr, ...", "float32 (H, W)", "m", "the depth, one file a frame"),
+    ("masks/IndexOB_0000.exr, ...", "float32 (H, W)", "1", "instance ids, one file a frame"),
+)
 
 
 # --- what is known of each maker ----------------------------------------------------------------
@@ -142,6 +146,7 @@ def _rigidbench_command(job: Mapping[str, Any], kind: SetKind) -> str:
     words += ["--tasks", ",".join(job["tasks"])] if job["tasks"] else []
     words += ["--materialize", ",".join(job["materialize"])] if job.get("materialize") else []
     words += ["--format", "bundle" if kind is BUNDLES else "store", "--out", "clips"]
+    words += ["--exr"] if job.get("exr") else []
     return " ".join(map(str, words))
 
 
@@ -298,6 +303,11 @@ class Card:
         return "-".join(re.sub(r"[^a-z0-9]+", "-", str(p).lower()).strip("-") for p in parts if p)
 
     @property
+    def content_hash(self) -> str | None:
+        """As its manifest states it; None before it is complete."""
+        return None if self.manifest is None else sets.content_hash(self.rows)
+
+    @property
     def own(self) -> bool:
         """Everything drawn is this package's own, as the maker and every row say."""
         said = (row.get("made_with", {}).get("user_cards") for row in self.rows)
@@ -337,7 +347,7 @@ def readme(card: Card) -> str:
         layers=stored_layers(card.job, card.rows),
         materialized=card.job.get("materialize", ()),
         codecs=_CODECS,
-        bundle_files=_BUNDLE_FILES,
+        bundle_files=_BUNDLE_FILES + (_EXR_FILES if card.job.get("exr") else ()),
         conventions=CONVENTIONS,
         first=card.rows[0]["path"] if card.rows else f"{card.kind.samples}/...",
         citations=[c for c in (card.maker.citation, _WMEVAL) if c],
@@ -463,6 +473,42 @@ def is_ours(content: bytes) -> bool:
     return match is not None and _seal(text[: match.start()]) == match[0]
 
 
+def check_card(place: Location, kind: SetKind) -> tuple[list[str], list[str]]:
+    """Re-check the documents of a set by the seals that they carry.
+
+    Nobody can tell a README.md or index.html that somebody has changed, which is allowed, from one
+    that was damaged: that is a note. croissant.json is always written by this package.
+
+    Args:
+        place: the set.
+        kind: what set it is.
+
+    Returns:
+        Problems, and notes: one sentence each.
+    """
+    mend = f"`wmeval describe {place.url}` writes it"
+    problems, notes = [], []
+    manifest = place.get(MANIFEST, limit=None)
+    for key in (README, INDEX, CROISSANT):
+        content = place.get(key, limit=None)
+        where = f"{place.url}/{key}"
+        if content is None:
+            if manifest is not None:
+                notes.append(f"{where}: is missing; {mend}.")
+        elif key != CROISSANT:
+            if not is_ours(content):
+                notes.append(
+                    f"{where}: changed by hand, so nothing tells whether it is whole; {mend} anew "
+                    "with --overwrite."
+                )
+        else:
+            sha256 = None if manifest is None else hashlib.sha256(manifest).hexdigest()
+            wrong = sealed_for(content, sha256)
+            if wrong:
+                problems.append(f"{where}: {wrong}; {mend} anew.")
+    return problems, notes
+
+
 def forget_card(place: Location) -> None:
     """Remove the documents of a set that is going to be another; what somebody wrote stays."""
     for key in (README, INDEX):
@@ -480,11 +526,13 @@ class Described:
         url: the set.
         clips: clips that its documents tell of.
         kept: documents that were left as somebody has changed them.
+        what: they are, one of them in a word.
     """
 
     url: str
     clips: int
     kept: tuple[str, ...]
+    what: str = "clip"
 
 
 def describe_set(
@@ -512,4 +560,4 @@ def describe_set(
     job, rows = sets.read_rows(place, kind)
     card = Card(kind, job, rows, place.get(MANIFEST, limit=None))
     kept = write_card(place, card, publication=publication, overwrite=overwrite)
-    return Described(place.url, len(rows), kept)
+    return Described(place.url, len(rows), kept, kind.what.removesuffix("s"))

@@ -157,6 +157,10 @@ class ActorStates:
     linear_velocity: F8
     angular_velocity: F8
 
+    def __repr__(self) -> str:
+        count, actors = self.position.shape[:2]
+        return f"<ActorStates: {count} frames, {actors} actors>"
+
 
 @dataclass(frozen=True, eq=False)
 class ClipRecord:
@@ -183,6 +187,14 @@ class ClipRecord:
                 )
         if not len(self.frames):
             raise UserError(f"{self._name}: holds no frames, so it is no clip")
+
+    def __repr__(self) -> str:
+        width, height = self.size
+        names = ", ".join(actor.name for actor in self.actors)
+        return (
+            f"<ClipRecord {self.facts.sample_id}, {self.facts.task_type} in {self.facts.scene_id}: "
+            f"{len(self)} frames of {width}x{height} px, actors {names}>"
+        )
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -415,7 +427,12 @@ class ClipRecord:
         Returns:
             Pixels (P, 2) [px, centres at +0.5] and number of the actor (P,); fewer than ``points``
             an actor where it shows fewer pixels.
+
+        Raises:
+            UserError: not at least one point an actor.
         """
+        if points < 1:
+            raise UserError(f"{self._name}: {points} points an actor: follow at least 1")
         from scipy.ndimage import binary_erosion
 
         pixels, actors = [np.zeros((0, 2))], [np.zeros(0, np.int64)]
@@ -432,7 +449,7 @@ class ClipRecord:
         return np.concatenate(pixels), np.concatenate(actors)
 
     def tracks(self, points: int = TRACKS_PER_ACTOR) -> labels.Tracks:
-        """Paths of `track_queries` through all frames, with visibility."""
+        """Paths of `track_queries` through all frames, with visibility; raises as that."""
         kept = self.rollout.labels
         if points == TRACKS_PER_ACTOR and f"{clip_labels.TRACKS}ids" in kept:
             return clip_labels.unpack_tracks(kept)
@@ -441,9 +458,11 @@ class ClipRecord:
         return labels.tracks(queries, 0, states, list(self.depth), list(self.ids), self._instance)
 
     def amodal_masks(
-        self, frames: Sequence[int] | None = None, renderer: str = AMODAL_RENDERER
+        self, frames: int | Sequence[int] | None = None, renderer: str = AMODAL_RENDERER
     ) -> Mask:
         """Pixels (F, N, H, W) that each actor would cover if nothing stood before it.
+
+        Of one frame, given as a number, (N, H, W).
 
         Drawn anew from the scene, each actor alone, where they are not stored: needs the renderer,
         and a second to load it.
@@ -452,6 +471,8 @@ class ClipRecord:
             frames: which; default: all.
             renderer: row of `wmeval.sim.render.RENDERERS`.
         """
+        if isinstance(frames, int | np.integer):
+            return np.asarray(self.amodal_masks([int(frames)], renderer)[0])
         chosen = range(len(self)) if frames is None else frames
         kept = self.stored("amodal_masks")
         if kept is not None and renderer == AMODAL_RENDERER:

@@ -31,7 +31,7 @@ from wmeval.datasets.document import MESH_ARRAYS, damaged
 from wmeval.datasets.film import film_layer, write_film
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import Rollout
-from wmeval.datasets.sets import CLIPS, SetKind
+from wmeval.datasets.sets import BUNDLES, CLIPS
 from wmeval.datasets.zarr_store import read_zarr, write_zarr
 from wmeval.errors import UserError
 from wmeval.scene import MeshData, Meshes
@@ -213,6 +213,10 @@ class ClipSet(Sequence[ClipRecord]):
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        tasks = ", ".join(sorted({str(row["facts"]["task_type"]) for row in self.rows}))
+        return f"<ClipSet {self.url}: {len(self)} clips{f' of {tasks}' if tasks else ''}>"
+
     @overload
     def __getitem__(self, index: int) -> ClipRecord: ...
 
@@ -224,12 +228,22 @@ class ClipSet(Sequence[ClipRecord]):
             return replace(self, rows=self.rows[index])
         row = self.rows[index]
         place = locate(self.url)
+        if row["format"] == BUNDLES.format:
+            return _bundle(place, str(row["path"]))
         rollout = read_zarr((place / str(row["path"])).url)
         names = (key.removeprefix(f"{MESHES}/") for key in row["objects"])
         keys = [name.removesuffix(".npz") for name in names if name.endswith(".npz")]
         size = (int(row["width"]), int(row["height"]))
         film = film_layer((place / str(row["video"])).url, int(row["frames"]), size)
         return ClipRecord(replace(rollout, meshes=SharedMeshes(place.url, keys)), film)
+
+    @property
+    def content_hash(self) -> str:
+        """Sha256 of facts and checksums of these clips; of a complete set, its manifest's.
+
+        Numbers of two sets, or of two parts of one, belong into one table only if it is the same.
+        """
+        return sets.content_hash(self.rows)
 
     def facts(self, index: int) -> ClipFacts:
         """What a clip is of, without reading it."""
@@ -255,11 +269,14 @@ class ClipSet(Sequence[ClipRecord]):
             task: id of its card.
             scene: id of the setting's card.
             object: id of an actor's card.
-            seen: least share of the frames in which each thing that moves is seen; 1: throughout.
+            seen: least share 0..1 of the frames in which each thing that moves is seen; 1:
+                throughout.
 
         Raises:
-            UserError: there is none, naming what there is.
+            UserError: there is none, naming what there is; or ``seen`` is no share.
         """
+        if seen is not None and not 0 <= seen <= 1:
+            raise UserError(f"seen = {seen:g}: a share of the frames lies in 0..1")
         rows = self.rows
         for field, wanted in (("split", split), ("task_type", task), ("scene_id", scene)):
             if wanted is not None:
@@ -300,6 +317,16 @@ def _objects(row: Mapping[str, Any]) -> list[str]:
     return [a["object"] for a in row["facts"]["actors"] if a["object"] is not None]
 
 
+def _bundle(place: Location, path: str) -> ClipRecord:
+    # Bundles know sets of them, not the other way round: neither needs the other to be imported.
+    from wmeval.datasets.bundle import read_bundle
+
+    if place.path is None:
+        raise UserError(f"{place.url}: bundles are read from folders: copy the set to a disk first")
+    # Arrays and pictures carry checksums of their own; `wmeval validate` checks all.
+    return read_bundle(place.path / path, check=False)
+
+
 def _refuse_none(url: str, rows: Sequence[Any], field: str, wanted: str, there: list[str]) -> None:
     if not rows:
         raise UserError(f"{url}: no clip with {field} {wanted!r}: there are {', '.join(there)}")
@@ -320,6 +347,9 @@ class ClipArrays(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self.clips)
 
+    def __repr__(self) -> str:
+        return f"<ClipArrays {', '.join(self.names)} of {self.clips!r}>"
+
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
 
@@ -333,16 +363,16 @@ class ClipArrays(Sequence[dict[str, Any]]):
 
 
 def read_clips(url: str | Path) -> ClipSet:
-    """Open a set of clips; a set that is being made shows the clips that are finished.
+    """Open a set of clips or of bundles; one that is being made shows the clips that are finished.
 
     Raises:
         UserError: no set of clips here, or a damaged one.
     """
     place = locate(url)
-    kind: SetKind | None = sets.kind_of(place)
+    kind = sets.kind_of(place) or CLIPS
     if kind is sets.ROLLOUTS:
         raise UserError(
             f"{place.url}: a set of rollouts, not of clips: read it with "
             "`wmeval.datasets.sets.read_set`"
         )
-    return ClipSet(place.url, *sets.read_rows(place, CLIPS))
+    return ClipSet(place.url, *sets.read_rows(place, kind))

@@ -7,7 +7,9 @@ lies, who publishes it and when, is given (`Publication`) or left out.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -20,6 +22,7 @@ from wmeval.errors import UserError
 CROISSANT = "croissant.json"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 RECORDS = "clips"
+_SEAL = re.compile(rb'"identifier": "sha256:([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,8 @@ def croissant(
 ) -> str:
     """The metadata as JSON text; the same arguments give the same text.
 
+    Its identifier is the sha256 of the text that has 64 zeros there (`sealed_for`).
+
     Args:
         name: of the data set, without blanks.
         description: what it is.
@@ -181,6 +186,7 @@ def croissant(
         "description": description,
         "license": license,
         "version": "1.0.0",
+        "identifier": f"sha256:{'0' * 64}",
         "keywords": list(keywords),
         "inLanguage": "en",
         **{key: value for key, value in optional.items() if value},
@@ -200,7 +206,28 @@ def croissant(
             }
         ],
     }
-    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    text = json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    empty = f'"identifier": "sha256:{"0" * 64}"'
+    return text.replace(empty, empty.replace("0" * 64, hashlib.sha256(text.encode()).hexdigest()))
+
+
+def sealed_for(document: bytes, manifest: str | None) -> str:
+    """What is wrong with a document that `croissant` wrote, in words; "" when it is whole.
+
+    Args:
+        document: the file.
+        manifest: sha256 of the manifest that it must tell of; None: any or none.
+    """
+    match = _SEAL.search(document)
+    if match is None:
+        return "is not as wmeval writes it"
+    start, end = match.span(1)
+    text = document[:start] + b"0" * 64 + document[end:]
+    if hashlib.sha256(text).hexdigest().encode() != match[1]:
+        return "damaged: its checksum does not match"
+    if manifest is not None and manifest.encode() not in document[end:]:
+        return "tells of another state of the set"
+    return ""
 
 
 def _distribution(kind: SetKind, manifest: tuple[int, str] | None) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -179,12 +180,26 @@ def check_header(header: Any, where: str) -> dict[str, Any]:
     return dict(header)
 
 
-def damaged(where: str, what: str) -> UserError:
-    """The error of a file that was whole once."""
-    return UserError(
-        f"{where}: damaged: {what}. Restore it from a copy, or run the command that made it again "
-        "(`wmeval rollout` with --overwrite)."
-    )
+_MENDS: tuple[tuple[str, str], ...] = (
+    (r"/(clips|thumbs|meshes)/[0-9a-f]+\.(zarr|mp4|jpg|npz)", "run its `wmeval generate` again"),
+    (r"/bundles/[^/]+/", "run its `wmeval generate` again"),
+    (r"/episodes/\d+\.(h5|zarr|mp4)", "run its `wmeval generate rollouts` again"),
+    (r"(^|/)rollout\.h5", "run its `wmeval rollout` again with --overwrite"),
+)
+"""What makes a file again, by its place: samples of sets, and what `wmeval rollout` leaves."""
+
+
+def damaged(where: str, what: str, mend: str = "") -> UserError:
+    """The error of a file that was whole once.
+
+    Args:
+        where: name of the file.
+        what: is wrong with it.
+        mend: what makes it again; default: what its place tells.
+    """
+    found = (said for pattern, said in _MENDS if re.search(pattern, where))
+    mend = mend or next(found, "run the command that made it again")
+    return UserError(f"{where}: damaged: {what}. Restore it from a copy, or {mend}.")
 
 
 def check_size(where: str, path: str, entry: Mapping[str, Any], limit: int) -> int:

@@ -102,6 +102,11 @@ class Frames:
     def __len__(self) -> int:
         return len(self.times)
 
+    def __repr__(self) -> str:
+        width, height = self.size
+        named = ", ".join(self.layers) or "no layers"
+        return f"<Frames: {len(self)} of {width}x{height} px by {self.camera!r}: {named}>"
+
     @property
     def size(self) -> tuple[int, int]:
         """Width and height [px]: of the layers, else twice the principal point of ``K``."""
@@ -179,6 +184,12 @@ class Rollout:
         problems = problems_of(self._columns(groups), sizes, groups=groups, declared=declared)
         if problems:
             raise ValueError(f"rollout: {problems[0]}")
+
+    def __repr__(self) -> str:
+        return (
+            f"<Rollout of {self.metadata.get('env_id')}: {len(self.actions)} actions, "
+            f"{self.log!r}, {self.frames!r}>"
+        )
 
     # --- as a table ---------------------------------------------------------------------------
 

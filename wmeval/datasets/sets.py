@@ -4,7 +4,7 @@ set.json             what the set is (format, job)
 SAMPLES/000000.h5    samples (or 000000.zarr/), 000000.mp4 beside them
 rows/000000.json     one row per finished sample: seed, length, checksums; written after it
 failed/000000.json   why a sample is not there; only while a set is not complete
-manifest.json        all rows; written last, when the set is complete
+manifest.json        all rows and their content hash; written last, when the set is complete
 README.md, ...       of clips: what the set is (`wmeval.datasets.card`)
 
 SAMPLES is ``episodes`` in a set of rollouts (`ROLLOUTS`) and ``clips`` in a set of clips (`CLIPS`),
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -116,12 +116,21 @@ def unsealed(place: Location, key: str, kind: SetKind = ROLLOUTS) -> dict[str, A
         found = value.pop("sha256")
         whole = sealed(value) == content and checksum(value) == found
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise damaged(where, "it cannot be read") from error
+        raise damaged(where, "it cannot be read", kind.mend) from error
     if not whole:
-        raise damaged(where, "its checksum does not match")
+        raise damaged(where, "its checksum does not match", kind.mend)
     if value.get("format") != kind.format:
         raise UserError(f"{where}: format is {value.get('format')!r}, not {kind.format!r}.")
     return dict(value)
+
+
+def content_hash(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What a complete set states in its manifest: sha256 of all rows, in order.
+
+    A row holds its sample's facts and the sha256 of every file of it: colour, labels, states. Two
+    sets are the same if and only if their content hashes are, however they were made.
+    """
+    return checksum(list(rows))
 
 
 def plain(value: Any) -> Any:
@@ -215,6 +224,9 @@ class RolloutSet:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        return f"<RolloutSet {self.url}: {len(self)} of {self.job.get('episodes')} rollouts>"
+
     def __getitem__(self, index: int) -> Rollout:
         return read((locate(self.url) / str(self.rows[index]["path"])).url)
 
@@ -284,7 +296,31 @@ def check_set(
         problems.append(
             f"{place.url}/{MANIFEST}: does not list the rows that are there; {kind.mend}."
         )
+    elif manifest is not None and not problems:
+        if manifest.get("content_hash") != content_hash(rows):
+            problems.append(
+                f"{place.url}/{MANIFEST}: does not state the content hash of its rows; {kind.mend}."
+            )
     return problems
+
+
+def unfinished(place: Location, kind: SetKind = ROLLOUTS) -> str:
+    """What a set that is not complete holds so far, and what completes it; "" for a complete one.
+
+    Raises:
+        UserError: no set of this kind here, or a damaged one.
+    """
+    head = unsealed(place, SET, kind)
+    if head is None:
+        raise kind.nothing(place)
+    if unsealed(place, MANIFEST, kind) is not None:
+        return ""
+    count = kind.count(head["job"])
+    wanted = {f"{sample_name(number)}.json" for number in range(count)}
+    made = wanted & set((place / ROWS).objects())
+    failed = (wanted - made) & set((place / FAILED).objects())
+    mend = kind.mend if len(made) < count else f"`wmeval merge {place.url}` completes it"
+    return f"{len(made)} of {count} {kind.samples}, {len(failed)} failed; {mend}"
 
 
 def _examined(
@@ -328,7 +364,8 @@ def sample_problems(
         if content is None:
             problems.append(f"{place.url}/{key}: is missing; {kind.mend}.")
         elif object_entry(content) != entry:
-            problems.append(str(damaged(f"{place.url}/{key}", "its checksum does not match")))
+            what = "its checksum does not match"
+            problems.append(str(damaged(f"{place.url}/{key}", what, kind.mend)))
         elif not key.startswith(f"{kind.samples}/"):
             good[key] = entry
     if not problems and f"{row['path']}/{zarr_store.MANIFEST}" in row["objects"]:

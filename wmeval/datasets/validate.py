@@ -4,67 +4,113 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wmeval.datasets import checksums, codecs, document, hdf5, suite, video, zarr_store
+from wmeval.datasets import card, checksums, codecs, document, hdf5, suite, video, zarr_store
 from wmeval.datasets.bundle import read_bundle
 from wmeval.datasets.location import Location, locate
 from wmeval.datasets.rollout import FORMAT, FrameArray, Rollout
-from wmeval.datasets.sets import check_set, kind_of
+from wmeval.datasets.sets import SetKind, check_set, kind_of, unfinished
 from wmeval.errors import UserError
 
 _BLOCK_BYTES = 64 << 20
 
 
-def validate(target: str | Path, *, workers: int = 0) -> list[str]:
-    """Re-check a file, a folder or a store.
+@dataclass
+class Checked:
+    """What `examine` found; each a sentence that names the file.
 
-    Rollouts (HDF5, Zarr), folders that ``wmeval rollout`` left, generated sets, mp4, JSON and YAML
-    files are known. A folder of such things is checked thing by thing.
+    Attributes:
+        problems: what is damaged or missing.
+        unfinished: sets that are not complete, with what they hold so far: no fault.
+        notes: what is allowed and yet worth telling, such as a page changed by hand.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def validate(target: str | Path, *, workers: int = 0) -> list[str]:
+    """Re-check a file, a folder or a store; a set that is not complete is no problem.
+
+    Args:
+        target: as `examine` takes it.
+        workers: as there.
+
+    Returns:
+        One sentence per problem, naming the file; empty when all is well. Whatever the bytes are,
+        this does not raise.
+    """
+    return examine(target, workers=workers).problems
+
+
+def examine(target: str | Path, *, workers: int = 0) -> Checked:
+    """Re-check a file, a folder or a store, and tell what else is to say of it.
+
+    Rollouts (HDF5, Zarr), folders that ``wmeval rollout`` left, generated sets with their cards,
+    mp4, JSON and YAML files are known. A folder of such things is checked thing by thing.
 
     Args:
         target: path or fsspec URL.
         workers: processes for the samples of a set; 0: none but this one.
 
     Returns:
-        One sentence per problem, naming the file; empty when all is well. Whatever the bytes are,
-        this does not raise.
+        What was found. Whatever the bytes are, this does not raise.
     """
+    told = Checked()
     try:
-        place = locate(target)
-        return _place(place, workers)
+        told.problems += _place(locate(target), told, workers)
     except UserError as error:
-        return [str(error)]
+        told.problems.append(str(error))
     except RecursionError:
-        return [f"{target}: nested too deeply to be read."]
+        told.problems.append(f"{target}: nested too deeply to be read.")
+    return told
 
 
-def _place(place: Location, workers: int = 0) -> list[str]:
+def _place(place: Location, told: Checked, workers: int = 0) -> list[str]:
     path = place.path
     if path is None:
         kind = kind_of(place)
-        if kind is None:
-            return _rollout_at(place)
-        return check_set(place, _rollout_at, kind, workers=workers)
+        return _rollout_at(place) if kind is None else _set(place, kind, told, workers)
     if path.is_file():
         return _file(path)
     if not path.is_dir():
         return [f"{path}: there is no such file or folder."]
     if (path / checksums.NAME).is_file():
-        return checksums.check_checksums(path) + _contents(place, path, workers, summed=True)
-    return _contents(place, path, workers, summed=False)
+        summed = checksums.check_checksums(path)
+        return summed + _contents(place, path, told, workers, summed=True)
+    return _contents(place, path, told, workers, summed=False)
 
 
-def _contents(place: Location, path: Path, workers: int, *, summed: bool) -> list[str]:
+def _contents(
+    place: Location, path: Path, told: Checked, workers: int, *, summed: bool
+) -> list[str]:
     kind = kind_of(place)
     if kind is not None:
-        return check_set(place, _rollout_at, kind, workers=workers)
+        return _set(place, kind, told, workers)
     if (path / zarr_store.MANIFEST).is_file() or (path / "zarr.json").is_file():
         return _zarr(place)
     if (path / suite.INDEX).is_file():
         return suite.suite_problems(path)
-    return _folder(path, summed=summed)
+    return _folder(path, told, summed=summed)
+
+
+def _set(place: Location, kind: SetKind, told: Checked, workers: int) -> list[str]:
+    problems = check_set(place, _rollout_at, kind, workers=workers)
+    try:
+        held = unfinished(place, kind)
+        if held:
+            told.unfinished.append(f"{place.url}: {held}")
+    except UserError:
+        pass  # Told already: its set.json or manifest is damaged.
+    if kind in card.KINDS:
+        wrong, notes = card.check_card(place, kind)
+        problems += wrong
+        told.notes += notes
+    return problems
 
 
 # --- rollouts -------------------------------------------------------------------------------------
@@ -77,7 +123,7 @@ def _rollout_at(place: Location) -> list[str]:
 
 
 def _bundle(path: Path) -> list[str]:
-    problems = checksums.check_checksums(path) + _folder(path, summed=True)
+    problems = checksums.check_checksums(path) + _folder(path, Checked(), summed=True)
     try:
         if not problems:
             read_bundle(path)
@@ -190,14 +236,14 @@ def _file(path: Path) -> list[str]:
         return [f"{path}: cannot be read: {error.strerror or error}."]
 
 
-def _folder(path: Path, *, summed: bool) -> list[str]:
+def _folder(path: Path, told: Checked, *, summed: bool) -> list[str]:
     problems: list[str] = []
     known = 0
     for child in sorted(path.iterdir()):
         if child.name.startswith(".") or child.name == checksums.NAME:
             continue
         if child.is_dir():
-            found = _place(locate(child))
+            found = _place(locate(child), told)
             # A folder of other things (pictures of a report) is no fault.
             if found != [_nothing(child)]:
                 known += 1

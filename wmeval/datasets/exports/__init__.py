@@ -105,6 +105,7 @@ def export(
     split: str | None = None,
     task: str | None = None,
     overwrite: bool = False,
+    exr: bool = False,
     progress: Step | None = None,
 ) -> Exported:
     """Write a set in another format.
@@ -117,6 +118,7 @@ def export(
         split: only clips of this split.
         task: only clips of this task.
         overwrite: replace an export of the same format that is there.
+        exr: bundles with EXR streams of object index and depth, too.
         progress: called with (samples done, samples).
 
     Raises:
@@ -126,6 +128,10 @@ def export(
     if name not in EXPORTS:
         raise UserError(f"no export {name!r}: choose from {', '.join(EXPORTS)}")
     row, place = EXPORTS[name], locate(out)
+    if exr and not row.one_by_one:
+        raise UserError(
+            f"EXR streams are files of a bundle: export bundle, or leave exr out of {name}"
+        )
     given = _source(name, row, source)
     _refuse_inside(place, locate(source))
     if isinstance(given, ClipSet):
@@ -140,7 +146,7 @@ def export(
     if row.one_by_one:
         if place.path is None:
             raise UserError(f"{place.url}: bundles are folders of files: give a folder")
-        return Exported(place.url, write(given, place.path, step, overwrite=overwrite))
+        return Exported(place.url, write(given, place.path, step, overwrite=overwrite, exr=exr))
     kind = FolderKind(
         files=rf"{row.files}|{NOTE}|{NAME}",
         marks={NOTE.replace(".", r"\."): f'"{FORMAT}", "export": "{name}"'},

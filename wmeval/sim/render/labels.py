@@ -283,6 +283,10 @@ class Tracks:
     visible: Mask
     ids: U2
 
+    def __repr__(self) -> str:
+        count, instants = self.visible.shape
+        return f"<Tracks: {count} points through {instants} pictures>"
+
 
 def tracks(
     queries: F8,
