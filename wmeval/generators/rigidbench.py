@@ -124,6 +124,7 @@ def generate_rigidbench(
     physics: str = "bullet",
     format: str = "store",
     materialize: Sequence[str] = (),
+    exr: bool = False,
     seed: int = 0,
     limit: int | None = None,
     tasks: Sequence[str] = (),
@@ -150,6 +151,7 @@ def generate_rigidbench(
         format: "store" (`wmeval.datasets.clips`), or "bundle": the published files of each clip.
         materialize: labels to store that readers derive otherwise, of
             `wmeval.datasets.materialize.NAMES`, or "all".
+        exr: bundles with EXR streams of object index and depth, too (the published Table 8).
         seed: of our own manifests.
         limit: only the first so many rows; the set may be given more later.
         tasks: only rows of these tasks; none: all.
@@ -185,6 +187,10 @@ def generate_rigidbench(
         raise UserError(
             f"{place.url}: bundles are folders of files: give a folder, or format store"
         )
+    if exr and kind is not sets.BUNDLES:
+        raise UserError(
+            "EXR streams are files of a bundle: ask for format bundle, or leave exr out"
+        )
     _refuse_absent(renderer, physics)
     labels = chosen(materialize)
     own = manifest in (EVALUATION, TRAINING)
@@ -204,6 +210,7 @@ def generate_rigidbench(
         "height": preset.height,
         "layers": list(preset.layers),
         **({"materialize": list(labels)} if labels else {}),
+        **({"exr": True} if exr else {}),
     }
     make = partial(_clip, job, place.url, kind, None if assets is None else str(assets))
     return make_set(
@@ -337,7 +344,7 @@ def _clip(
     if rollout.metadata["cards_sha256"] != job["cards_sha256"]:
         raise UserError(f"{assets}: a card or its file changed meanwhile: start the set anew")
     if kind is sets.BUNDLES:
-        write_bundle_of(url, number, rollout)
+        write_bundle_of(url, number, rollout, exr=job.get("exr", False))
     else:
         assert rollout.frames is not None
         kept = tuple(n for n in rollout.frames.layers if n != "rgb" or n in job["layers"])
