@@ -490,8 +490,10 @@ def generate_rigidbench(
             raise UserError(
                 "--dry-run knows the cost of clips without --materialize: leave that out"
             )
-        title, columns, rows = estimate(manifest, shard=shard, price=price, **asked)
+        title, columns, rows, notes = estimate(manifest, shard=shard, price=price, **asked)
         _print(_table(*columns, rows=rows, title=title))
+        for note in notes:
+            _print(note)
         return
     with _Bar("clips", rate=True) as bar:
         done = rigidbench.generate_rigidbench(

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wmeval.assets.cards import library
 from wmeval.datasets.set_runs import parse_shard
+from wmeval.envs.rigidbench.physics import FRAMES
 from wmeval.errors import UserError
 from wmeval.generators.rigidbench import QUALITIES, chosen_quality, rows_of
 from wmeval.sim.render import RENDERERS
 
 CALIBRATION = Path(__file__).with_name("calibration.json")
+
+BASES = {
+    "clips": "means of whole clips of this size",
+    "scaled": "extrapolated from whole clips of the preset's size: a fixed part, more by pixels",
+    "frames": "extrapolated from one small frame of each task, by pixels and samples; physics, "
+    "writing and bytes are the raster's",
+}
+"""How a figure is known."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,7 @@ class Cost:
     """What clips of one renderer and preset take; None where nothing was measured.
 
     Attributes:
+        basis: row of `BASES`: how it is known.
         renderer: row of `wmeval.sim.render.RENDERERS`.
         quality: row of `wmeval.generators.rigidbench.QUALITIES`.
         width: of the pictures [px].
@@ -36,6 +46,7 @@ class Cost:
         bytes: of all clips, without the meshes that clips share.
     """
 
+    basis: str
     renderer: str
     quality: str
     width: int
@@ -59,13 +70,31 @@ def read_calibration() -> dict[str, Any]:
         ) from None
 
 
+def _fixed(measured: Mapping[str, Any], renderer: str, task: str, part: str) -> float:
+    """What of a part of a clip's cost the pixels do not change.
+
+    Of the raster it is where the line through draft and preview, which differ in size alone, meets
+    no pixels; of Cycles, which is measured by frames, their overhead. 0 where neither is known.
+    """
+    if renderer == "cycles" and part == "draw_s":
+        frames = [c["frame"] for name, c in measured.items() if name.startswith("cycles/")]
+        return FRAMES * min((float(f["overhead_s"]) for f in frames), default=0.0)
+    two = [measured.get(f"raster/{quality}") for quality in ("draft", "preview")]
+    if None in two or any(task not in c["by_task"] for c in two if c):
+        return 0.0
+    (x0, y0), (x1, y1) = (
+        (c["width"] * c["height"], c["by_task"][task][part]) for c in two if c is not None
+    )
+    return max(0.0, float(y0 - x0 * (y1 - y0) / (x1 - x0))) if x1 != x0 else 0.0
+
+
 def costs(
     tasks: Sequence[str], *, width: int | None = None, height: int | None = None
 ) -> tuple[Cost, ...]:
     """Costs of clips, per renderer and preset.
 
-    Drawing, encoding and bytes are taken as proportional to the pixels where another size than the
-    preset's is asked for; drawing the sample and physics are not.
+    Where another size than the preset's is asked for, drawing, encoding and bytes are a fixed part
+    and one that grows with the pixels; drawing the sample and physics stay.
 
     Args:
         tasks: task of each clip.
@@ -80,16 +109,22 @@ def costs(
             size = chosen_quality(quality, width, height)
             known = measured.get(f"{renderer}/{quality}")
             seconds = taken = None
+            basis = "none"
             if known is not None and all(task in known["by_task"] for task in wanted):
                 ratio = size.width * size.height / (known["width"] * known["height"])
-                each = known["by_task"]
-                seconds = sum(
-                    n * (each[t]["simulate_s"] + ratio * (each[t]["draw_s"] + each[t]["write_s"]))
-                    for t, n in wanted.items()
-                )
-                taken = sum(n * ratio * each[t]["bytes"] for t, n in wanted.items())
+                basis = "frames" if "frame" in known else "clips" if ratio == 1 else "scaled"
+                seconds, taken = 0.0, 0.0
+                for task, n in wanted.items():
+                    each = known["by_task"][task]
+                    at = dict(each)
+                    for part in ("draw_s", "write_s", "bytes"):
+                        fixed = min(each[part], _fixed(measured, renderer, task, part))
+                        at[part] = fixed + ratio * (each[part] - fixed)
+                    seconds += n * (at["simulate_s"] + at["draw_s"] + at["write_s"])
+                    taken += n * at["bytes"]
             out.append(
                 Cost(
+                    basis,
                     renderer,
                     quality,
                     size.width,
@@ -115,7 +150,7 @@ def estimate(
     width: int | None = None,
     height: int | None = None,
     price: float | None = None,
-) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
+) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
     """A table of what `generate_rigidbench` would cost with these arguments.
 
     Args:
@@ -132,7 +167,7 @@ def estimate(
         price: of a core-hour, in whatever currency.
 
     Returns:
-        Title, columns and rows.
+        Title, columns, rows, and how its figures are known.
 
     Raises:
         UserError: as `generate_rigidbench`.
@@ -144,17 +179,23 @@ def estimate(
     chosen = rows[:limit][part::parts]
     machine = read_calibration()["machine"]
     table: list[tuple[str, ...]] = []
+    bases: list[str] = []
     for cost in costs([row.task_type for row in chosen], width=width, height=height):
         head = (cost.renderer, cost.quality, f"{cost.width}x{cost.height}")
         if cost.core_hours is None or cost.bytes is None:
-            table.append((*head, "not measured", "not measured", "" if price is None else "-"))
+            told = ("not measured", "not measured")
+            money = "-"
         else:
-            money = "" if price is None else f"{cost.core_hours * price:.2f}"
-            table.append((*head, f"{cost.core_hours:.2f}", _size(cost.bytes), money))
+            told = (f"{cost.core_hours:.2f}", _size(cost.bytes))
+            money = "-" if price is None else f"{cost.core_hours * price:.2f}"
+        table.append((*head, *told, cost.basis, money))
+        if cost.basis not in bases:
+            bases.append(cost.basis)
     title = f"{len(chosen)} clips, from clips measured on {machine['cpu']}"
-    columns = ("renderer", "quality", "size", "core-hours", "bytes", "cost")
+    columns = ("renderer", "quality", "size", "core-hours", "bytes", "from", "cost")
     shown = len(columns) - (price is None)
-    return title, columns[:shown], [row[:shown] for row in table]
+    notes = tuple(f"from {basis}: {BASES[basis]}" for basis in bases if basis in BASES)
+    return title, columns[:shown], [row[:shown] for row in table], notes
 
 
 def _size(count: float) -> str:
