@@ -463,6 +463,18 @@ class Rope(_Deformable):
 Deformable = Annotated[Cloth | Soft | Rope, Field(discriminator="kind")]
 
 
+class Focus(Card):
+    """A ball of the world where something happens that pictures should show finely.
+
+    Attributes:
+        center: world frame [m].
+        radius: [m].
+    """
+
+    center: Vec3
+    radius: float = Field(gt=0)
+
+
 class Sun(Card):
     """A distant light.
 
@@ -473,6 +485,8 @@ class Sun(Card):
         softness: width of the shadow's edge as an angle [rad] (the real sun: 0.0093).
         reach: pictures show sharp shadows within this distance of the origin, along x and along y
             [m], and none far beyond it; None: of all that is not vast.
+        focus: shadows that fall in it are drawn from a finer map of their own; elsewhere they stay
+            as they are.
     """
 
     direction: Vec3
@@ -480,6 +494,7 @@ class Sun(Card):
     strength: float = Field(default=2.5, ge=0)
     softness: float = Field(default=0.02, ge=0)
     reach: float | None = Field(default=None, gt=0)
+    focus: Focus | None = None
 
 
 class Sky(Card):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.scene import Camera, MeshData
+from wmeval.scene import Camera, Focus, MeshData
 
 F8 = NDArray[np.float64]
 
@@ -22,6 +22,8 @@ more there: `framing_bbox`, src/rigidbench/scenes/camera/framing.py of swarnim-j
 published clips are the code's."""
 BEHIND_DEG = 180.0
 """From the task's x axis, which leads down the first ramp, to where its azimuths count from."""
+FOCUS_MARGIN = 1.1
+"""Radius of the ball of fine shadows, as a share of half of what is seen at the target."""
 STEP_DEG = 15.0
 SURFACE_POINTS = 16
 ENOUGH_SEEN = 0.5
@@ -86,6 +88,12 @@ def frame(low: F8, high: F8, azimuth_deg: float, *, width: int, height: int) -> 
         near=0.05,
         far=100.0,
     )
+
+
+def focus(camera: Camera) -> Focus:
+    """Where shadows are drawn finely: what a camera of `frame` shows around the actors."""
+    away = math.dist(camera.position, camera.target)
+    return Focus(center=camera.target, radius=FOCUS_MARGIN * away * SENSOR_MM / (2 * LENS_MM))
 
 
 def surface_points(mesh: MeshData, count: int = SURFACE_POINTS) -> F8:

@@ -237,7 +237,7 @@ def draw_sample(
         bodies=tuple(bodies),
         materials=_materials([place.materials, *(s.materials for s in shapes)]),
         cameras=(camera, *search.others(camera)),
-        sun=place.setting.sun,
+        sun=place.setting.sun.model_copy(update={"focus": framing.focus(camera)}),
         sky=place.setting.sky,
     )
     meshes = dict(place.meshes)

@@ -24,6 +24,7 @@ from wmeval.sim.render.cells import Layout, Rect, intersection, outside
 from wmeval.sim.render.clouds import cloud_layer
 from wmeval.sim.render.dirty import corners, touching
 from wmeval.sim.render.pieces import (
+    FOCUS_EDGES,
     GLASS,
     OPAQUE,
     RECORD,
@@ -137,6 +138,7 @@ class Instant:
         drawn: (P,) pieces that are in the world.
         seen: (P,) those of them that the camera may see itself.
         sun: its view; the zenith's at night, when nothing casts a shadow.
+        fine: its finer view of the scene's focus, where there is one.
         to_sun: (3,) unit, also below the horizon.
         sun_color: (3,) linear, as the state has it.
         daylight: share of it that lights the world: 0 from the horizon down.
@@ -162,6 +164,7 @@ class Instant:
     modal: F8
     lit: Mask
     layout: Layout
+    fine: SunView | None = None
     vertices: Mapping[str, F8] = field(default_factory=dict)
 
 
@@ -225,6 +228,25 @@ class Cube:
     faces: tuple[Any, ...]
 
 
+@dataclass(eq=False)
+class _SunMap:
+    """One of the sun's maps: a square of the texture that holds them side by side.
+
+    Attributes:
+        left: its first column [texels].
+        poses: of all pieces when it was drawn last.
+        key: of the copy of what stands still; none where there is no copy.
+        still: (P,) pieces in the copy.
+        touched: texels that the last picture's movers may have covered.
+    """
+
+    left: int
+    poses: F8 | None = None
+    key: bytes = b""
+    still: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    touched: Rect | None = None
+
+
 class Passes:
     """Buffers, programs and passes of one scene in the shared context."""
 
@@ -270,19 +292,18 @@ class Passes:
         self._vessel_maps: dict[int, tuple[Any, tuple[float, float, float]]] = {}
         self._bent: dict[int, bytes] = {}
         self.shadow_size = shadow_size
-        self.shadow = self._shadow_target(shadow_size, ids=False)
+        self._focus = scene.sun.focus is not None
+        maps = 1 + self._focus
+        self._sun_maps = tuple(_SunMap(k * shadow_size) for k in range(maps))
+        self.shadow = self._shadow_target(shadow_size, ids=False, maps=maps)
         self.ground_map = keep(ctx.texture((GROUND_SIZE, GROUND_SIZE), 1))
         self.ground_map.repeat_x = self.ground_map.repeat_y = False
         self.ground_target = keep(ctx.framebuffer([self.ground_map]))
-        self.shadow_mask = keep(ctx.texture((MASK_SIZE, MASK_SIZE), 1, dtype="u1"))
+        self.shadow_mask = keep(ctx.texture((maps * MASK_SIZE, MASK_SIZE), 1, dtype="u1"))
         self.shadow_mask.filter = (ctx.NEAREST, ctx.NEAREST)
         self._shadow_ids: Any = None
         self._shadow_of_one: Any = None
-        self._poses: F8 | None = None
         self._still: Any = None
-        self._still_key = b""
-        self._still_set: Mask = np.zeros(0, bool)
-        self._touched: Rect | None = None
         self._programs: dict[str, _Program] = {}
         self._work: dict[str, NDArray[np.int16]] = {}
 
@@ -335,6 +356,9 @@ class Passes:
     ) -> Any:
         if self._panorama is not None and "sky" in fragment:
             defines = (*defines, f"PANORAMA {self._repeat:.1f}")
+        if self._focus and "light" in fragment:
+            start, end = FOCUS_EDGES
+            defines = (*defines, f"FOCUS {start}", f"FOCUS_EDGE {end}")
         if self.samples > 1 and "CUBE" not in defines:
             defines = (*defines, f"SAMPLES {self.samples}")
         head = "#version 450 core\n" + "".join(f"#define {name}\n" for name in defines)
@@ -395,9 +419,9 @@ class Passes:
         program = self._compile(vertex, fragment, defines)
         return _Program(program, self._keep(self.ctx.vertex_array(program, [])))
 
-    def _shadow_target(self, size: int, *, ids: bool) -> Any:
+    def _shadow_target(self, size: int, *, ids: bool, maps: int = 1) -> Any:
         ctx = self.ctx
-        depth = self._keep(ctx.depth_texture((size, size)))
+        depth = self._keep(ctx.depth_texture((maps * size, size)))
         depth.repeat_x = depth.repeat_y = False
         if ids:
             depth.compare_func = ""
@@ -558,58 +582,82 @@ class Passes:
 
     # --- passes ---
 
-    def draw_sun(self, instant: Instant, chosen: I8, *, keep: bool) -> None:
-        """The shadow map; with ``keep``, what has stood still is drawn once and copied.
+    def draw_sun(self, instant: Instant, chosen: I8, *, keep: bool, fine: bool = False) -> None:
+        """A shadow map; with ``keep``, what has stood still is drawn once and copied.
 
         Only depths are drawn, and the least counts: the map is the same either way.
+
+        Args:
+            instant: what to draw.
+            chosen: pieces that cast shadows.
+            keep: a copy of what stands still.
+            fine: the finer map of the focus; the frame in use then has its view.
         """
+        own, sun = self._sun_maps[fine], instant.fine if fine else instant.sun
+        assert sun is not None
         poses = np.concatenate(
             [instant.rotation.reshape(-1, 9), instant.centre, instant.modal], axis=1
         )
-        before, self._poses = self._poses, poses
+        before, own.poses = own.poses, poses
         casts = np.zeros(len(poses), bool)
         casts[chosen] = True
         steady = casts & (poses == before).all(axis=1) if before is not None else casts & False
-        key = instant.sun.rows.tobytes() + instant.anchor.tobytes()
+        key = sun.rows.tobytes() + instant.anchor.tobytes()
         if not keep or steady.sum() < 8:
-            self._still_key = b""
-            self.draw_shadow(self.shadow, chosen, False)
+            own.key = b""
+            self.draw_shadow(self.shadow, chosen, False, left=own.left)
             return
         if self._still is None:
-            self._still = self._shadow_target(self.shadow_size, ids=False)
-        if key != self._still_key or (self._still_set & ~steady).any():
-            self.draw_shadow(self._still, np.flatnonzero(steady), False)
-            self._still_key, self._still_set = key, steady
-            self._touched = (0, 0, self.shadow_size, self.shadow_size)
-        if self._touched is not None:
+            self._still = self._shadow_target(self.shadow_size, ids=False, maps=len(self._sun_maps))
+        if key != own.key or (own.still & ~steady).any():
+            self.draw_shadow(self._still, np.flatnonzero(steady), False, left=own.left)
+            own.key, own.still = key, steady
+            own.touched = (0, 0, self.shadow_size, self.shadow_size)
+        if own.touched is not None:
             # What the last picture's movers covered shows the still ones again.
-            x0, y0, x1, y1 = self._touched
+            x0, y0, x1, y1 = own.touched
+            at = own.left + x0
             self.device.glCopyImageSubData(
-                self._still[1].glo, gl.TEXTURE_2D, 0, x0, y0, 0,
-                self.shadow[1].glo, gl.TEXTURE_2D, 0, x0, y0, 0, x1 - x0, y1 - y0, 1,
+                self._still[1].glo, gl.TEXTURE_2D, 0, at, y0, 0,
+                self.shadow[1].glo, gl.TEXTURE_2D, 0, at, y0, 0, x1 - x0, y1 - y0, 1,
             )  # fmt: skip
-        moving = np.flatnonzero(casts & ~self._still_set)
-        self._touched = self._shadow_bounds(instant, moving)
-        self.draw_shadow(self.shadow, moving, False, clear=False)
+        moving = np.flatnonzero(casts & ~own.still)
+        own.touched = self._shadow_bounds(instant, sun, moving)
+        self.draw_shadow(self.shadow, moving, False, clear=False, left=own.left)
 
-    def _shadow_bounds(self, instant: Instant, chosen: I8) -> Rect | None:
-        """Texels of the sun's map that some pieces may cover."""
+    def _shadow_bounds(self, instant: Instant, sun: SunView, chosen: I8) -> Rect | None:
+        """Texels of one of the sun's maps that some pieces may cover."""
         if not len(chosen):
             return None
-        rows, size = instant.sun.rows[:2], self.shadow_size
+        rows, size = sun.rows[:2], self.shadow_size
         middle = instant.centre[chosen] @ rows[:, :3].T + rows[:, 3]
-        reach = (self.pieces.radius[chosen] / instant.sun.span)[:, None]
+        reach = (self.pieces.radius[chosen] / sun.span)[:, None]
         low = np.floor((middle - reach).min(axis=0) * size).clip(0, size) - 2
         high = np.ceil((middle + reach).max(axis=0) * size).clip(0, size) + 2
         x0, y0 = np.maximum(low, 0).astype(int).tolist()
         x1, y1 = np.minimum(high, size).astype(int).tolist()
         return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
 
-    def draw_shadow(self, target: Any, chosen: I8, ids: bool, *, clear: bool = True) -> None:
-        """Back faces as the sun sees them: no lit surface then shadows itself."""
+    def draw_shadow(
+        self, target: Any, chosen: I8, ids: bool, *, clear: bool = True, left: int = 0
+    ) -> None:
+        """Back faces as the sun sees them: no lit surface then shadows itself.
+
+        Args:
+            target: with one map, or several side by side.
+            chosen: pieces that cast shadows.
+            ids: draw these, too.
+            clear: first.
+            left: first column of the map.
+        """
         framebuffer, _, _ = target
+        size = framebuffer.height
+        framebuffer.viewport = square = (left, 0, size, size)
         framebuffer.use()
         self._state(depth="<=", front="ccw", clip=False, cull="front")
+        if framebuffer.width > size:
+            self.device.glEnable(gl.SCISSOR_TEST)
+            self.device.glScissor(*square)
         if clear:
             self.device.clear_depth(framebuffer, 1.0)
         if ids:
@@ -626,6 +674,7 @@ class Passes:
         self._draw_balls(
             self.program("ball_shadow_id" if ids else "ball_shadow").array, chosen[balls]
         )
+        self._scissor(None)
 
     def draw_ground(self, chosen: I8) -> None:
         """The light that bodies leave to the ground: the product over all of them."""
@@ -638,23 +687,23 @@ class Passes:
         self._draw_balls(self.program("ground").array, chosen[darkens])
         ctx.disable(ctx.BLEND)
 
-    def write_shadow_mask(self, instant: Instant, chosen: I8) -> None:
-        """Mark the cells of the sun's view that any caster may darken."""
+    def write_shadow_mask(self, instant: Instant, chosen: I8, *, fine: bool = False) -> None:
+        """Mark the cells of the sun's view, or its finer one, that any caster may darken."""
         import cv2
 
-        n = self.shadow_mask.width
-        pieces, rows = self.pieces, instant.sun.rows[:2]
+        n = MASK_SIZE
+        sun = instant.fine if fine else instant.sun
+        assert sun is not None
+        pieces, rows = self.pieces, sun.rows[:2]
         pad = 8.0 / self.shadow_size
         balls = pieces.ball[chosen]
         mask = np.zeros((n, n), np.uint8)
-        boxes = corners(
-            pieces, instant.rotation, instant.centre, chosen[~balls], pad * instant.sun.span
-        )
+        boxes = corners(pieces, instant.rotation, instant.centre, chosen[~balls], pad * sun.span)
         at = np.rint(((boxes @ rows[:, :3].T + rows[:, 3]) * n - 0.5) * 16)
         for hull in np.clip(at, -1e5, 1e5).astype(np.int32):
             cv2.fillConvexPoly(mask, cv2.convexHull(hull), (1,), shift=4)
         middle = (instant.centre[chosen[balls]] @ rows[:, :3].T + rows[:, 3]) * n - 0.5
-        radius = (pieces.radius[chosen[balls]] / instant.sun.span + pad) * n
+        radius = (pieces.radius[chosen[balls]] / sun.span + pad) * n
         for (x, y), r in zip(
             np.rint(np.clip(middle, -n, 2 * n) * 16).astype(int).tolist(),
             np.ceil(np.minimum(radius, 4 * n) * 16).astype(int).tolist(),
@@ -663,7 +712,7 @@ class Passes:
             cv2.circle(mask, (x, y), r, (1,), -1, shift=4)
         # What was drawn is right to a cell.
         cv2.dilate(mask, np.ones((3, 3), np.uint8), dst=mask)
-        self.shadow_mask.write(mask.tobytes())
+        self.shadow_mask.write(mask.tobytes(), viewport=(n if fine else 0, 0, n, n))
 
     def cube_of(self, instant: Instant, piece: int) -> Cube:
         """The cube map of a chrome piece: as fine as its size in the picture asks for."""

@@ -19,6 +19,7 @@ from wmeval.scene import (
     Box,
     Capsule,
     Cylinder,
+    Focus,
     Material,
     Mesh,
     MeshData,
@@ -473,6 +474,21 @@ class SunView:
         return out
 
 
+FOCUS_EDGES = (0.7, 0.98)
+"""From where to where, from its middle (0) to its edge (1), the finer map of the sun's focus fades
+into the other."""
+
+
+def sun_of_focus(focus: Focus, like: SunView, size: int) -> SunView:
+    """The sun's view of a focus, with the depths of another, for a map of ``size`` texels."""
+    x, y = (row / np.linalg.norm(row) for row in like.rows[:2, :3])
+    span = 2 * focus.radius / FOCUS_EDGES[0]
+    rows = like.rows.copy()
+    for k, axis in enumerate((x, y)):
+        rows[k, :3], rows[k, 3] = axis / span, 0.5 - float(axis @ np.array(focus.center)) / span
+    return replace(like, rows=rows, texel=span / size, span=span)
+
+
 def sun_of_points(points: F8, like: SunView, size: int) -> SunView:
     """The sun's view of some points (N, 3) [m] and no more, for a map of ``size`` texels."""
     x, y = (row / np.linalg.norm(row) for row in like.rows[:2, :3])
@@ -644,6 +660,7 @@ class SunRegion:
 __all__ = [
     "ANCHOR_STEP",
     "DARKENS_M",
+    "FOCUS_EDGES",
     "GLASS",
     "LIQUID",
     "MIRROR",
@@ -661,5 +678,6 @@ __all__ = [
     "mean_color",
     "shaded_by_others",
     "start_state",
+    "sun_of_focus",
     "sun_of_points",
 ]

@@ -61,6 +61,7 @@ from wmeval.sim.render.passes import (
 )
 from wmeval.sim.render.pieces import (
     ANCHOR_STEP,
+    FOCUS_EDGES,
     GLASS,
     MIRROR,
     Pieces,
@@ -71,6 +72,7 @@ from wmeval.sim.render.pieces import (
     compile_pieces,
     mean_color,
     shaded_by_others,
+    sun_of_focus,
     sun_of_points,
 )
 from wmeval.sim.render.shadows import MASKED
@@ -144,6 +146,11 @@ def _moved(before: Instant, now: Instant) -> Mask:
     moved |= either & (before.centre != now.centre).any(axis=1)
     moved |= either & (before.modal != now.modal).any(axis=1)
     return np.asarray(moved)
+
+
+def _ground_texel(sun: SunView) -> float:
+    """Width [m] of a texel of the ground map."""
+    return float((sun.ground_high - sun.ground_low).max() / GROUND_SIZE)
 
 
 class RasterRenderer:
@@ -291,6 +298,8 @@ class RasterRenderer:
         sun = self._region.view(shining, camera, self.shadow_size)
         # Balls, boxes and cylinders do not shade themselves: only others, and nearer to the sun.
         asked = pieces.convex & drawn & camera.sees(centre, pieces.radius) & light
+        focus = self.scene.sun.focus
+        fine = sun_of_focus(focus, sun, self.shadow_size) if focus is not None else None
         lit = ~shaded_by_others(pieces, rotation, centre, drawn, sun, asked)
         return Instant(
             camera,
@@ -306,7 +315,8 @@ class RasterRenderer:
             np.asarray(state.sky, np.float64),
             self._modal(state),
             lit,
-            self._layout(camera, sun, rotation, centre, drawn, seen, light),
+            self._layout(camera, (sun, fine), rotation, centre, drawn, seen, light),
+            fine,
             {bend.name: state.vertices[bend.name] for bend in self._bends},
         )
 
@@ -332,7 +342,7 @@ class RasterRenderer:
     def _layout(
         self,
         camera: View,
-        sun: SunView,
+        suns: tuple[SunView, SunView | None],
         rotation: F8,
         centre: F8,
         drawn: Mask,
@@ -340,7 +350,7 @@ class RasterRenderer:
         light: bool,
     ) -> Layout:
         """How each cell of the picture is drawn; without ``light`` only what covers it."""
-        pieces, k = self._pieces, self._pieces.floor
+        pieces, k, sun = self._pieces, self._pieces.floor, suns[0]
         grid = Grid.of(camera.width, camera.height)
         shown = seen & camera.sees(centre, pieces.radius)
         covered, above = np.zeros(grid.shape, bool), np.ones(grid.shape, bool)
@@ -353,12 +363,16 @@ class RasterRenderer:
         if light:
             if ground is not None and level and sun.to_sun[2] > 0.05:
                 casters = self._casters(drawn)
-                top = np.full(len(casters), centre[k, 2] + ground.top)
-                at = (pieces, rotation, centre, casters)
-                pad, texel = self._reaches(sun)
-                shadows = dirty.landing_hulls(*at, pad, sun, top)
-                dark = dirty.dark_hulls(*at, 2 * texel)
-                shaded = grid.joined(grid.cover(camera, shadows, dark))
+                height = centre[k, 2] + ground.top
+                shadows = [
+                    dirty.landing_hulls(
+                        pieces, rotation, centre, some, pad, sun, np.full(len(some), height)
+                    )
+                    for some, pad in self._padded(suns, centre, casters)
+                ]
+                texel = _ground_texel(sun)
+                dark = dirty.dark_hulls(pieces, rotation, centre, casters, 2 * texel)
+                shaded = grid.joined(grid.cover(camera, *shadows, dark))
             there = np.flatnonzero(shown)
             hulls = dirty.piece_hulls(pieces, rotation, centre, there, 0.0, camera)
             many = grid.joined(grid.cover(camera, hulls) | ~(covered | above))
@@ -371,13 +385,13 @@ class RasterRenderer:
             casts[self._pieces.floor] = False
         return np.flatnonzero(casts)
 
-    def _in_sun(self, instant: Instant, chosen: I8) -> I8:
-        """Those pieces that can be seen in the sun's view; none at night."""
-        if instant.daylight <= 0:
+    def _in_sun(self, instant: Instant, chosen: I8, sun: SunView | None) -> I8:
+        """Those pieces that can be seen in one of the sun's views; none at night."""
+        if instant.daylight <= 0 or sun is None:
             return chosen[:0]
-        rows, radius = instant.sun.rows[:2], self._pieces.radius[chosen]
+        rows, radius = sun.rows[:2], self._pieces.radius[chosen]
         away = np.abs(instant.centre[chosen] @ rows[:, :3].T + rows[:, 3] - 0.5)
-        inside = away < 0.5 + (radius / instant.sun.span + 4 / self.shadow_size)[:, None]
+        inside = away < 0.5 + (radius / sun.span + 4 / self.shadow_size)[:, None]
         return np.asarray(chosen[inside.all(axis=1)])
 
     def _canvas(self, instant: Instant, rects: list[Rect], visible: Mask, bounds: F8) -> Canvas:
@@ -411,7 +425,7 @@ class RasterRenderer:
         targets = passes.targets(camera.width, camera.height)
         visible = instant.seen & camera.sees(instant.centre, pieces.radius)
         shading = self._casters(instant.drawn)
-        sunny = self._in_sun(instant, shading)
+        sunny = self._in_sun(instant, shading, instant.sun)
         everything = np.arange(len(pieces))
         bounds = dirty.piece_outlines(
             pieces, instant.rotation, instant.centre, everything, 0.0, camera
@@ -425,7 +439,15 @@ class RasterRenderer:
                 mirrors = np.flatnonzero(visible & (pieces.kind == MIRROR))
                 cubes = [passes.cube_of(instant, i) for i in mirrors]
                 views = [camera, *(v for cube in cubes for v in cube.views)]
-                passes.write_frames([self._frame(instant, v) for v in views])
+                frames = [self._frame(instant, v) for v in views]
+                if instant.fine is not None:
+                    frames.append(self._frame(replace(instant, sun=instant.fine), camera))
+                passes.write_frames(frames)
+                if instant.fine is not None:
+                    near = self._in_sun(instant, shading, instant.fine)
+                    passes.use_frame(len(views))
+                    passes.draw_sun(instant, near, keep=self.cached, fine=True)
+                    passes.write_shadow_mask(instant, near, fine=True)
                 passes.use_frame(0)
                 passes.draw_sun(instant, sunny, keep=self.cached)
                 passes.draw_ground(shading)
@@ -594,7 +616,7 @@ class RasterRenderer:
         if k >= 0 and moved[k]:
             return whole
         floor = self._floor_box(now)
-        pad, texel = self._reaches(now.sun)
+        texel = _ground_texel(now.sun)
         instants = [(i, np.flatnonzero(moved & i.drawn)) for i in (before, now)]
         if not light:
             found = [
@@ -618,13 +640,14 @@ class RasterRenderer:
         receivers = dirty.upright_boxes(*self._at(now, np.flatnonzero(still)), camera)
         low = now.sun.to_sun[2] < LOW_SUN
         for i, chosen in instants:
-            at = self._at(i, chosen)
-            if low:
-                hulls.append(dirty.shadow_hulls(*at, pad, camera, i.sun, floor))
-            else:
-                hulls.append(dirty.piece_hulls(*at, 0.0, camera))
-                hulls.append(dirty.received_hulls(*at, pad, camera, i.sun, receivers))
-            hulls.append(dirty.darkened_hulls(*at, 2 * texel, receivers))
+            for some, pad in self._padded((i.sun, i.fine), i.centre, chosen):
+                at = self._at(i, some)
+                if low:
+                    hulls.append(dirty.shadow_hulls(*at, pad, camera, i.sun, floor))
+                else:
+                    hulls.append(dirty.piece_hulls(*at, 0.0, camera))
+                    hulls.append(dirty.received_hulls(*at, pad, camera, i.sun, receivers))
+                hulls.append(dirty.darkened_hulls(*at, 2 * texel, receivers))
         cells = grid.cover(camera, *hulls)
         cells = grid.joined(cells | before.layout.differs(now.layout))
         few = camera.width * camera.height < SMALL_PX
@@ -633,16 +656,39 @@ class RasterRenderer:
     def _at(self, instant: Instant, chosen: I8) -> tuple[Pieces, F8, F8, I8]:
         return self._pieces, instant.rotation, instant.centre, chosen
 
-    def _reaches(self, sun: SunView) -> tuple[float, float]:
-        """How far [m] a shadow sample may reach, and a texel of the ground map."""
-        # The kernel, the filter, and a texel of rounding.
-        pad = (self._kernel(sun) + 2.5) * sun.texel
-        return pad, float((sun.ground_high - sun.ground_low).max() / GROUND_SIZE)
+    def _padded(
+        self, suns: tuple[SunView, SunView | None], centre: F8, chosen: I8
+    ) -> list[tuple[I8, float]]:
+        """The chosen pieces, apart by how far [m] a sample of their shadows may reach."""
+        sun, fine = suns
+        pad = self._blur(sun)
+        if fine is None:
+            return [(chosen, pad)]
+        # Only the finer map is looked at where these may be in the way.
+        rows, radius = fine.rows[:2], self._pieces.radius[chosen]
+        away = np.abs(centre[chosen] @ rows[:, :3].T + rows[:, 3] - 0.5).max(axis=1)
+        inside = away + (radius + pad) / fine.span < FOCUS_EDGES[0] / 2
+        least = self._blur(fine)
+        return [(chosen[inside], least), (chosen[~inside], max(pad, least))]
+
+    def _blur(self, sun: SunView) -> float:
+        """How far [m] a sample of a shadow may reach: the kernel, the filter and rounding."""
+        return (self._kernel(sun) + 2.5) * sun.texel
 
     def _kernel(self, sun: SunView) -> float:
         """Radius of the shadow's filter [texels]."""
         # The shadow's edge a metre away from what casts it, but at least a texel and a bit.
         return float(np.clip(0.75 * self.scene.sun.softness / sun.texel, 1.25, 4.0))
+
+    def _shadow_info(self, sun: SunView) -> list[float]:
+        """The row ``shadow_info`` of ``frame.glsl`` for one of the sun's views."""
+        depth_per_m = float(np.linalg.norm(sun.rows[2, :3]))
+        return [
+            self._kernel(sun),
+            sun.span**2 * depth_per_m,
+            0.02 * sun.texel * depth_per_m,
+            1 / self.shadow_size,
+        ]
 
     def _frame(self, instant: Instant, view: View) -> F4:
         """The uniform block of ``frame.glsl`` for one view."""
@@ -664,15 +710,7 @@ class RasterRenderer:
         rows[12] = [*(ground * (0.4 + 0.6 * up)), 0]
         rows[13] = [*bounce, self._pieces.stand - instant.anchor[2]]
         rows[14:17] = instant.sun.relative(instant.anchor)
-        texel = instant.sun.texel
-        kernel = self._kernel(instant.sun)
-        depth_per_m = float(np.linalg.norm(instant.sun.rows[2, :3]))
-        rows[17] = [
-            kernel,
-            instant.sun.span**2 * depth_per_m,
-            0.02 * texel * depth_per_m,
-            1 / self.shadow_size,
-        ]
+        rows[17] = self._shadow_info(instant.sun)
         low, high = instant.sun.ground_low, instant.sun.ground_high
         rows[18] = [*(low - instant.anchor[:2]), 1 / (high[0] - low[0]), 9]
         k = self._pieces.floor
@@ -681,6 +719,9 @@ class RasterRenderer:
             u, v = self._ground.maps(self._pieces, instant.rotation[k], centre)
             rows[19] = [*u, centre[2] + self._ground.top]
             rows[20] = [*v, k]
+        if instant.fine is not None:
+            rows[21:23] = instant.fine.relative(instant.anchor)[:2]
+            rows[23] = self._shadow_info(instant.fine)
         glow = _twilight(float(instant.to_sun[2]))
-        rows[21] = [*(glow * instant.sun_color), float(instant.to_sun[2])]
+        rows[24] = [*(glow * instant.sun_color), float(instant.to_sun[2])]
         return out

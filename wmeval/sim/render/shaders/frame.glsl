@@ -19,6 +19,9 @@ layout(std140, binding = 0) uniform Frame {
     vec4 ground_info;   // ground map: corner x, y [m], 1 / width [1/m]; w: shadow samples
     vec4 floor_u;       // the floor's texture coordinate u at (x, y, 1); w: height of its top
     vec4 floor_v;       // its v; w: index of its piece
+    vec4 fine_x;        // as shadow_x and shadow_y, of the finer map around the focus; the depth is
+    vec4 fine_y;        // the same
+    vec4 fine_info;     // as shadow_info
     vec4 glow;          // the sun's colour in the sky, also at dusk; w: sine of its elevation
 };
 

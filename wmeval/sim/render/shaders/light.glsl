@@ -6,35 +6,67 @@ uniform usampler2D shadow_mask;
 #if defined(PLAIN) || defined(LIT)
 float sun_visibility(vec3 p, vec3 n, float nl) { return 1.0; }
 #else
-float sun_visibility(vec3 p, vec3 n, float nl) {
-    vec4 q = vec4(p, 1.0);
-    vec3 s = vec3(dot(shadow_x, q), dot(shadow_y, q), dot(shadow_z, q) - shadow_info.z);
-    // Beyond the map's edge everything is lit; the map fades out over its last twentieth.
-    vec2 edge = abs(s.xy * 2.0 - 1.0);
-    float rim = max(edge.x, edge.y);
-    // A coarse map tells where nothing can be in the way.
-    uint any_caster = texelFetch(shadow_mask, clamp(ivec2(s.xy * 256.0), 0, 255), 0).r;
-    bool open = nl <= 0.0 || rim >= 1.0 || any_caster == 0u;
+// Share of the light that passes at s, a place in one of the sun's maps: its frame's rows are x and
+// y, and info; in the texture it is a strip of a width that starts somewhere.
+float passes(vec3 s, vec3 n, float nl, vec3 x, vec3 y, vec4 info, vec2 strip, bool open) {
     // Software drivers run both sides of an `if` under a mask, but they do leave a loop that no
     // pixel of a group goes on with: four samples around, and five more at a shadow's edge only.
-    vec2 spoke = vec2(-0.35, -0.92) * (shadow_info.x * shadow_info.w);
-    int taps = int(ground_info.w);  // from memory, or the compiler unrolls the loop
+    vec2 spoke = vec2(-0.35, -0.92) * (info.x * info.w);
+    int taps = open ? 0 : int(ground_info.w);  // from memory, or the compiler unrolls the loop
     float sum = 0.0, count = 0.0;
     // How much deeper the surface lies under a sample beside p: shadows then reach up to the point
     // where a ball touches the ground.
-    vec2 slope = vec2(dot(shadow_x.xyz, n), dot(shadow_y.xyz, n)) * (shadow_info.y / max(nl, 0.15));
+    vec2 slope = vec2(dot(x, n), dot(y, n)) * (info.y / max(nl, 0.15));
     for (int i = 0; i < taps; i++) {
-        sum += texture(shadow_map, vec3(s.xy + spoke, s.z + dot(slope, spoke)));
+        vec2 at = s.xy + spoke;
+#ifdef FOCUS
+        at.x = at.x * strip.x + strip.y;
+#endif
+        sum += texture(shadow_map, vec3(at, s.z + dot(slope, spoke)));
         count += 1.0;
-        if (open || (i == 3 && (sum == 0.0 || sum == 4.0))) break;
+        if (i == 3 && (sum == 0.0 || sum == 4.0)) break;
         spoke = vec2(-spoke.y, spoke.x);
         if (i == 3) spoke *= 0.7;
         if (i == 7) spoke = vec2(0.0);
     }
     // A division would not be exact on every driver.
     float share = count > 4.5 ? 1.0 / 9.0 : 0.25;
+    return sum * share;
+}
+
+// Whether nothing can be in the way: a coarse map tells.
+bool open_at(vec2 s, int first) {
+    ivec2 cell = clamp(ivec2(s * 256.0), 0, 255);
+    return texelFetch(shadow_mask, ivec2(cell.x + first, cell.y), 0).r == 0u;
+}
+
+float sun_visibility(vec3 p, vec3 n, float nl) {
+    vec4 q = vec4(p, 1.0);
+    vec3 s = vec3(dot(shadow_x, q), dot(shadow_y, q), dot(shadow_z, q) - shadow_info.z);
+    // Beyond the map's edge everything is lit; the map fades out over its last twentieth.
+    vec2 edge = abs(s.xy * 2.0 - 1.0);
+    float rim = max(edge.x, edge.y);
+    bool open = nl <= 0.0 || rim >= 1.0 || open_at(s.xy, 0);
     // Exactly 1 where all samples are lit, so that it does not matter how close the coarse map is.
-    return open ? 1.0 : 1.0 - (1.0 - sum * share) * (1.0 - smoothstep(0.9, 1.0, rim));
+    float fades = 1.0 - smoothstep(0.9, 1.0, rim);
+#ifdef FOCUS
+    // The finer map lies right of the other, which takes over from it towards its edge.
+    vec3 f = vec3(dot(fine_x, q), dot(fine_y, q), dot(shadow_z, q) - fine_info.z);
+    edge = abs(f.xy * 2.0 - 1.0);
+    rim = max(edge.x, edge.y);
+    float coarse = smoothstep(FOCUS, FOCUS_EDGE, rim);
+    bool bare = nl <= 0.0 || coarse >= 1.0 || open_at(f.xy, 256);
+    float near = passes(f, n, nl, fine_x.xyz, fine_y.xyz, fine_info, vec2(0.5, 0.5), bare);
+    open = open || coarse <= 0.0;
+    float far = passes(
+        s, n, nl, shadow_x.xyz, shadow_y.xyz, shadow_info, vec2(0.5, 0.0), open
+    );
+    float dark = open ? 0.0 : (1.0 - far) * fades * coarse;
+    return 1.0 - (dark + (bare ? 0.0 : (1.0 - near) * (1.0 - coarse)));
+#else
+    float light = passes(s, n, nl, shadow_x.xyz, shadow_y.xyz, shadow_info, vec2(1.0, 0.0), open);
+    return open ? 1.0 : 1.0 - (1.0 - light) * fades;
+#endif
 }
 #endif
 
