@@ -1,4 +1,4 @@
-"""A user's own mesh file as parts of a model: .glb, .gltf, .obj, .ply, .stl.
+"""A user's own mesh file as parts of a model: .glb, .gltf, .obj, .ply, .stl, by Blender .blend.
 
 The lengths of a file are metres times the card's ``scale``. glTF is y-up by its specification and
 is turned; other files are taken to be z-up as they stand.
@@ -6,6 +6,7 @@ is turned; other files are taken to be z-up as they stand.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ GREY: Color = (0.45, 0.45, 0.45)
 _Y_UP = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
 
 
-def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
+def read_model(
+    path: Path, scale: float, name: str, as_glb: Callable[[Path], Path] | None = None
+) -> tuple[Part, ...]:
     """Parts of a file, one for each mesh and colour.
 
     Colours of vertices and faces, and the base colours of materials, become plain materials;
@@ -44,6 +47,7 @@ def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
         path: of the file.
         scale: factor on its lengths to metres.
         name: of the object; materials are named after it.
+        as_glb: makes a .glb of a .blend; None: these cannot be read.
 
     Raises:
         UserError: no such file, another kind of file, one that cannot be read, one without
@@ -51,12 +55,16 @@ def read_model(path: Path, scale: float, name: str) -> tuple[Part, ...]:
     """
     what = f"object {name!r}: {path}"
     if path.suffix.lower() == ".blend":
-        raise UserError(
-            f"{what}: a .blend is read by Blender alone: export it as .glb there, or render with "
-            "--renderer cycles where bpy is installed"
-        )
+        if as_glb is None:
+            raise UserError(f"{what}: a .blend is read by Blender alone: export it as .glb there")
+        if not path.is_file():
+            raise UserError(f"{what}: no such file: paths are relative to the card")
+        try:
+            path = as_glb(path)
+        except UserError as error:
+            raise UserError(f"object {name!r}: {error}") from error
     if path.suffix.lower() not in SUFFIXES:
-        raise UserError(f"{what}: give one of {', '.join(SUFFIXES)}")
+        raise UserError(f"{what}: give one of .blend, {', '.join(SUFFIXES)}")
     if not path.is_file():
         raise UserError(f"{what}: no such file: paths are relative to the card")
     import trimesh

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources.abc import Traversable
@@ -138,12 +138,17 @@ class Model:
         return out
 
 
-def build_object(card: ObjectCard, folder: Path | Traversable) -> Model:
+def build_object(
+    card: ObjectCard,
+    folder: Path | Traversable,
+    as_glb: Callable[[Path], Path] | None = None,
+) -> Model:
     """The model of a card.
 
     Args:
         card: of the object.
         folder: where the card lies; a file's path is relative to it.
+        as_glb: makes a .glb of a .blend; None: these cannot be read.
 
     Returns:
         A built-in object has the extents of its card's ``size_m``, to which each axis is scaled.
@@ -165,7 +170,7 @@ def build_object(card: ObjectCard, folder: Path | Traversable) -> Model:
         return _built_in(card.id, asset.builder, asset.size_m, limit)
     from wmeval.assets.model_files import read_model
 
-    parts = read_model(Path(str(folder)) / asset.path, asset.scale, card.id)
+    parts = read_model(Path(str(folder)) / asset.path, asset.scale, card.id, as_glb)
     try:
         return settled(parts, limit=limit)
     except UserError as error:

@@ -59,8 +59,8 @@ def ramp_material(card: MaterialCard) -> Material:
     if not isinstance(card.asset, Builtin):
         kind = "BlenderKit" if isinstance(card.asset, BlenderKit) else "file"
         raise UserError(
-            f"material {card.id!r}: a {kind} asset is for the cycles renderer: give a built-in "
-            f"builder, one of {', '.join(RAMP_MATERIALS)}"
+            f"material {card.id!r}: ramps do not take their look from a {kind} asset: give a "
+            f"built-in builder, one of {', '.join(RAMP_MATERIALS)}"
         )
     found = RAMP_MATERIALS.get(card.asset.builder)
     if found is None:

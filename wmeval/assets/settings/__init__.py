@@ -6,6 +6,7 @@ built in or a user's own file.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -31,12 +32,15 @@ SETTINGS: dict[str, str] = {
 """Builders ``(SettingCard) -> Setting`` as "module:function", loaded when asked for."""
 
 
-def build_setting(card: SettingCard, folder: Traversable | Path) -> Setting:
+def build_setting(
+    card: SettingCard, folder: Traversable | Path, as_glb: Callable[[Path], Path] | None = None
+) -> Setting:
     """Make a setting: what stands there, its light, and its supports where the card says.
 
     Args:
         card: its card.
         folder: where the card lies; a `File`'s path is relative to it.
+        as_glb: makes a .glb of a .blend; None: these cannot be read.
 
     Returns:
         Static bodies: instance 0, but for the supports ``support:<surface>`` (`SUPPORT_INSTANCE`).
@@ -64,7 +68,7 @@ def build_setting(card: SettingCard, folder: Traversable | Path) -> Setting:
     if isinstance(asset, File):
         from wmeval.assets.settings.files import from_file
 
-        return from_file(card, asset, Path(str(folder)) / asset.path)
+        return from_file(card, asset, Path(str(folder)) / asset.path, as_glb)
     raise UserError(
         f"setting {card.id!r} is BlenderKit's scene {asset.id}, which cannot be fetched from here: "
         "fetch it with Blender, export it as .glb, and give a card with source: file in an asset "

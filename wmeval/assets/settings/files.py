@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,12 @@ SUN = Sun(direction=(0.35, 0.55, -0.757), color=(1.0, 0.95, 0.87), strength=2.4,
 SKY = Sky(zenith=(0.58, 0.60, 0.64), horizon=(0.80, 0.80, 0.80), ground=(0.40, 0.38, 0.35))
 
 
-def from_file(card: SettingCard, asset: File, path: Path) -> Setting:
+def from_file(
+    card: SettingCard,
+    asset: File,
+    path: Path,
+    as_glb: Callable[[Path], Path] | None = None,
+) -> Setting:
     """Read a setting from a file.
 
     The file's surfaces become static looks with their colours and pictures; both sides are seen,
@@ -48,13 +54,19 @@ def from_file(card: SettingCard, asset: File, path: Path) -> Setting:
         card: the setting's card.
         asset: its file row.
         path: of the file.
+        as_glb: makes a .glb of a .blend; None: these cannot be read.
 
     Raises:
         UserError: no such file, a format that needs Blender, a file without triangles or one that
             cannot be read.
     """
+    if path.suffix.lower() == ".blend" and as_glb is not None and path.is_file():
+        try:
+            path = as_glb(path)
+        except UserError as error:
+            raise UserError(f"setting {card.id!r}: {error}") from error
     suffix = path.suffix.lower()
-    if suffix not in READABLE:
+    if suffix not in READABLE and not (suffix == ".blend" and as_glb is not None):
         how = "open it in Blender and export it as .glb" if suffix == ".blend" else "convert it"
         raise UserError(
             f"setting {card.id!r}: {path.name}: {', '.join(READABLE)} can be read: {how}"

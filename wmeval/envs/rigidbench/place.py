@@ -75,9 +75,10 @@ def place_of(library: Library, setting: str, surface: str) -> Place:
 @lru_cache(maxsize=32)
 def _built_place(card_json: str, folder: str, surface: str, digest: str) -> Place:
     from wmeval.assets.settings import build_setting
+    from wmeval.sim.blend_files import as_glb
 
     card = SettingCard.model_validate_json(card_json)
-    setting = build_setting(card, Path(folder))
+    setting = build_setting(card, Path(folder), as_glb)
     hidden = {*card.surfaces[surface].clutter_hide, *setting.clutter.get(surface, ())}
     still = tuple(b for b in setting.bodies if b.name not in hidden)
     if not any(b.name == f"support:{surface}" for b in still):

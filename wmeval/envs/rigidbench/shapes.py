@@ -63,8 +63,9 @@ def _key(library: Library, name: str) -> tuple[str, str, str]:
 @lru_cache(maxsize=128)
 def _built_model(card_json: str, folder: str, digest: str) -> Model:
     from wmeval.assets.models import build_object
+    from wmeval.sim.blend_files import as_glb
 
-    return build_object(ObjectCard.model_validate_json(card_json), Path(folder))
+    return build_object(ObjectCard.model_validate_json(card_json), Path(folder), as_glb)
 
 
 @dataclass(frozen=True, eq=False)
