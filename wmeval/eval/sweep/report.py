@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
 from wmeval.assets.gauge_published import PublishedResults, published
+from wmeval.errors import one_line
 from wmeval.eval import plots
 from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 from wmeval.eval.sweep import pictures
@@ -144,13 +145,15 @@ def _entries(
             said = cell.status != "ok"
             why = cell.status.replace("_", " ") if said else "no closed form"
             # Why a cell was not run stands in a table of its own.
-            out.append(Entry(why, "" if cell.status == "not_run" else cell.reason, bad=said))
+            out.append(
+                Entry(why, "" if cell.status == "not_run" else one_line(cell.reason, 60), bad=said)
+            )
         else:
             normalised = m.normalised
             text = number(normalised) if normalised is not None else number(m.value, unit=m.unit)
             more = number(m.value, unit=m.unit) if normalised is not None else ""
             if cell.status != "ok":
-                more = f"{more} · {cell.reason}".strip(" ·")
+                more = f"{more} · {one_line(cell.reason, 60)}".strip(" ·")
             best = len(found) > 1 and math.isfinite(least) and score <= least * (1 + 1e-9)
             out.append(Entry(text, more, best, cell.status != "ok"))
     return tuple(out)

@@ -35,6 +35,8 @@ from wmeval.sim.world import WorkerWorld, World, open_world
 F8 = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 FRAME = Fraction(1, RECORD_HZ)
+REASON = 200
+"""Characters of a reason."""
 FAR = 1e3
 """A coordinate beyond this has left the scene for good [m]."""
 
@@ -206,7 +208,7 @@ def _stepped(
         raise
     except Exception as error:  # an adapter's fault costs this cell only
         at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
-        status, reason = "crash", one_line(f"{type(error).__name__}: {error}") + at
+        status, reason = "crash", one_line(f"{type(error).__name__}: {error}", REASON) + at
     log = WorldLog.concatenate(states) if states else None
     result = CellResult(
         cell=cell, key=key, status=status, reason=reason,
@@ -227,7 +229,7 @@ def _stepped(
 def _last_line(text: str) -> str:
     """What an error says, without the way to it."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    return one_line(lines[-1] if "Traceback" in text and lines else text)
+    return one_line(lines[-1] if "Traceback" in text and lines else text, REASON)
 
 
 def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
