@@ -141,8 +141,11 @@ def forget_failure(place: Location, number: int) -> None:
     place.remove(sets.failure_key(number))
 
 
-def complete(place: Location, kind: SetKind) -> None:
+def complete(place: Location, kind: SetKind) -> str:
     """Check that no sample is missing, write a set of clips' card, and last the manifest.
+
+    Returns:
+        Content hash of the set.
 
     Raises:
         UserError: samples are missing or their rows damaged.
@@ -159,8 +162,10 @@ def complete(place: Location, kind: SetKind) -> None:
             f"{place.url}: {len(missing)} of {count} {kind.samples} are missing or damaged "
             f"({shown}); run the shards that hold them, then merge again."
         )
+    whole = [rows[i] for i in range(count)]
+    stated = sets.content_hash(whole)
     content = sets.sealed(
-        {"format": kind.format, "job": head["job"], "rows": [rows[i] for i in range(count)]}
+        {"format": kind.format, "job": head["job"], "content_hash": stated, "rows": whole}
     )
     sweep(place, kind)
     for name in (place / sets.FAILED).objects():
@@ -168,10 +173,10 @@ def complete(place: Location, kind: SetKind) -> None:
     if place.path is not None and (place.path / sets.FAILED).is_dir():
         (place.path / sets.FAILED).rmdir()
     if kind in card.KINDS:
-        whole = [rows[i] for i in range(count)]
         card.write_card(place, card.Card(kind, head["job"], whole, content))
     if place.get(sets.MANIFEST, limit=None) != content:
         place.put(sets.MANIFEST, content)
+    return stated
 
 
 def sweep(place: Location, kind: SetKind) -> None:

@@ -57,6 +57,7 @@ class Case(Card):
         env_id: scene.
         env_kwargs: constructor arguments of the environment, as JSON values.
         scene_seed: seed of the scene within the evaluation family.
+            A manifest's row in the plan's reset options says all of the scene by itself.
         plan: what is done; its prompts are what the candidate is told.
         view: camera of the scene that the candidate sees; default: the plan's, else the
             environment's.
@@ -65,7 +66,7 @@ class Case(Card):
 
     env_id: str
     env_kwargs: dict[str, JsonValue] = Field(default_factory=dict)
-    scene_seed: int = Field(default=0, ge=0, lt=2**31)
+    scene_seed: int = Field(default=0, ge=0, lt=2**63)
     plan: ActionPlan
     view: str = ""
     width: int = Field(default=640, ge=16, le=8192)
@@ -85,7 +86,14 @@ class Case(Card):
 
     @property
     def case_id(self) -> str:
-        """Name of the case, safe as a folder: scene, plan, seed, view; kwargs as a short hash."""
+        """Name of the case, safe as a folder: scene, plan, seed, view; kwargs as a short hash.
+
+        Of a manifest's row: its sample id.
+        """
+        row = self.plan.reset_options.get("row")
+        sample = row.get("sample_id") if isinstance(row, Mapping) else None
+        if isinstance(sample, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", sample):
+            return sample
         parts = [short_name(self.env_id), self.plan.name, f"s{self.scene_seed:03d}", self.view]
         if self.env_kwargs:
             text = json.dumps(self.env_kwargs, sort_keys=True)

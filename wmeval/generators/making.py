@@ -33,6 +33,7 @@ class Made:
         reused: samples that were there already, byte for byte as their rows say.
         failed: error by sample; a rerun tries them again.
         complete: all samples, of all shards, are there and ``manifest.json`` is written.
+        content_hash: of the complete set (`wmeval.datasets.sets.content_hash`).
     """
 
     url: str
@@ -40,6 +41,7 @@ class Made:
     reused: tuple[int, ...]
     failed: Mapping[int, str]
     complete: bool
+    content_hash: str | None = None
 
 
 def make_set(
@@ -113,14 +115,14 @@ def make_set(
         if fault is not None and len(faults) == 1 and len(failed) == len(todo):
             raise fault  # The same for every sample: it lies in what was asked.
         complete = not failed and len(set_runs.readable_rows(place, len(items), kind)) == len(items)
-        if complete:
-            set_runs.complete(place, kind)
+        stated = set_runs.complete(place, kind) if complete else None
     return Made(
         place.url,
         tuple(i for i in todo if i not in failed),
         tuple(there),
         {i: str(o.error) for i, o in sorted(failed.items())},
         complete,
+        stated,
     )
 
 

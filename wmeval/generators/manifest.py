@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 from pydantic import ValidationError
 
 from wmeval.assets.cards import Library
+from wmeval.datasets.suite import read_suite
 from wmeval.envs.rigidbench.rows import CONDITIONS, Row, Split, check_row
 from wmeval.errors import UserError, first_problem
 
@@ -28,6 +30,7 @@ __all__ = [
     "Row",
     "Split",
     "evaluation_manifest",
+    "held_back_rows",
     "published_seeds",
     "read_manifest",
     "refuse_evaluation_seeds",
@@ -86,6 +89,34 @@ def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
         raise UserError(f"manifest {file}: sample_id {twice[0]!r} twice: rename one")
     _refuse_alike(file, [row.sample_id for row in rows])
     return tuple(rows)
+
+
+def held_back_rows(path: str | Path, library: Library) -> tuple[Row, ...]:
+    """Rows whose seeds stay out of training: those of a manifest, or of a suite made of one.
+
+    Args:
+        path: the file, or the suite's folder.
+        library: cards that the names of a file must have.
+
+    Raises:
+        UserError: unreadable, or a suite without such rows.
+    """
+    if not Path(path).is_dir():
+        return read_manifest(path, library)
+    options = [_options(entry.case) for entry in read_suite(path, verify=False).cases()]
+    try:
+        rows = tuple(Row.model_validate(o["row"]) for o in options if "row" in o)
+    except ValidationError as error:
+        raise UserError(f"suite {path}: {first_problem(error)}") from error
+    if not rows:
+        raise UserError(f"suite {path} is not made of a manifest: it has no rows to hold back")
+    return rows
+
+
+def _options(case: Mapping[str, Any]) -> Mapping[str, Any]:
+    plan = case.get("plan")
+    options = plan.get("reset_options") if isinstance(plan, Mapping) else None
+    return options if isinstance(options, Mapping) else {}
 
 
 def _refuse_alike(file: Path, names: Sequence[str]) -> None:

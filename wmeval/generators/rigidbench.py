@@ -34,6 +34,7 @@ from wmeval.errors import UserError
 from wmeval.generators.making import Made, Progress, kept_environment, make_set, needs_of
 from wmeval.generators.manifest import (
     evaluation_manifest,
+    held_back_rows,
     published_seeds,
     read_manifest,
     refuse_evaluation_seeds,
@@ -156,7 +157,8 @@ def generate_rigidbench(
         limit: only the first so many rows; the set may be given more later.
         tasks: only rows of these tasks; none: all.
         assets: folder of a user's own cards, which replace the built-in ones of their ids.
-        hold_back: manifests whose seeds no training row may have, beside our own evaluation's.
+        hold_back: manifests, or suites made of them, whose seeds no training row may have, beside
+            our own evaluation's and the published one's.
         width: of the pictures [px]; default: the quality's.
         height: of the pictures [px]; default: the quality's.
         workers: processes; None: one per core; 0: none but this one.
@@ -263,7 +265,7 @@ def rows_of(
         cards: all of them.
         seed: of our own manifests.
         tasks: only these; none: all.
-        hold_back: manifests whose seeds no training row may have.
+        hold_back: manifests, or suites made of them, whose seeds no training row may have.
 
     Raises:
         UserError: an unknown task or name, a wrong file, or a training row with a held back seed.
@@ -273,7 +275,7 @@ def rows_of(
         raise UserError(f"unknown task {unknown[0]!r}: choose from {', '.join(ENVIRONMENT_OF)}")
     held = {row.seed for s in {0, seed} for row in evaluation_manifest(cards, s)}
     held |= published_seeds()
-    held |= {row.seed for path in hold_back for row in read_manifest(path, cards)}
+    held |= {row.seed for path in hold_back for row in held_back_rows(path, cards)}
     if manifest == EVALUATION:
         rows = evaluation_manifest(cards, seed)
     elif manifest == TRAINING:

@@ -243,7 +243,6 @@ def draw_sample(
     meshes = dict(place.meshes)
     for shape in shapes:
         meshes |= shape.meshes
-    phrases = {a.name: library.objects[a.object].phrase for a in layout.actors if a.object}
     return Sample(
         row=row,
         physics=mode,
@@ -253,12 +252,35 @@ def draw_sample(
         turn_deg=view.turn_deg % 360.0,
         azimuth_deg=view.azimuth_deg,
         share=view.share,
-        prompt=fill(card.prompt, phrases),
+        prompt=_sentence(card, layout, library),
         actors=actors,
     )
 
 
+def prompt_of(row: Row, library: Library) -> str:
+    """What a video model is told of a row's sample, without looking for its camera.
+
+    Args:
+        row: of a manifest.
+        library: all cards.
+
+    Raises:
+        UserError: as `draw_sample`.
+    """
+    check_row(row, library)
+    card = library.tasks[row.task_type]
+    place = place_of(library, row.scene_id, row.surface_name)
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(row.seed)))
+    layout, _ = _laid_out(card, library, row, place, rng, None)
+    return full_prompt(_sentence(card, layout, library))
+
+
 # --- parts ---
+
+
+def _sentence(card: TaskCard, layout: Layout, library: Library) -> str:
+    phrases = {a.name: library.objects[a.object].phrase for a in layout.actors if a.object}
+    return fill(card.prompt, phrases)
 
 
 def _body(
