@@ -14,6 +14,7 @@ from wmeval.envs.adapters import (
     Channels,
     Hold,
     Keys,
+    channels_of,
     compose_fractional,
     control_json,
     holds,
@@ -252,6 +253,18 @@ def test_camera_scenes_need_camera_control():
     assert "no camera control" in ineligible("Garden", "consistency", spec(), "camera")
     both = spec(actuates=("body", "camera"))
     assert ineligible("Garden", "consistency", both, "camera") is None
+
+
+@pytest.mark.parametrize("paradigm", ["action", "keyboard", "camera", "language"])
+def test_where_nobody_acts_a_prompt_is_enough(paradigm):
+    model = spec(paradigm=paradigm, **({"actuates": ("body",)} if paradigm == "keyboard" else {}))
+    channels = channels_of("RigidBench/FreeFall-v0")
+    assert channels.moves == ()
+    adapter = make_adapter(model, channels, control_period=TA, prompt="it falls")
+    assert adapter.eligible("RigidBench/FreeFall-v0", "kinematics", model) is None
+    control = adapter.reduce(np.zeros((1, 0)), [TA])
+    expected = {"action": [], "keyboard": Keys(()), "camera": np.eye(4), "language": "it falls"}
+    assert np.array_equal(control, expected[paradigm])
 
 
 def test_every_paradigm_has_an_adapter():

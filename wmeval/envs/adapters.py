@@ -54,7 +54,9 @@ class Channels:
 
     @property
     def moves(self) -> tuple[Actuates, ...]:
-        """What a candidate is asked to move."""
+        """What a candidate is asked to move; nothing where nobody acts: a prompt says it all."""
+        if not self.names and self.camera_path is None:
+            return ()
         if self.camera_twist is not None or (self.camera_path is not None and self.idle):
             return ("camera",)
         return ("body",) if self.camera_path is None else ("body", "camera")
@@ -472,6 +474,8 @@ class CameraAdapter(_Base):
             if span is None:
                 raise UserError("a camera path is followed block by block: give the block's span")
             return self.channels.camera_path.between(*span)
+        if twist is None and not self.channels.names:
+            return np.eye(4)  # Nobody acts, and the camera stands.
         if twist is None:
             raise UserError(
                 f"channels {', '.join(self.channels.names)} move no camera: this model is "
