@@ -18,7 +18,7 @@ from wmeval.assets.loft import shaded
 from wmeval.assets.models import Part
 from wmeval.assets.outsides import outwards
 from wmeval.assets.pictures import from_image, image_texture
-from wmeval.assets.textures import decode_srgb
+from wmeval.assets.textures import decode_srgb, encode_srgb
 from wmeval.errors import UserError, one_line
 from wmeval.scene import Color, Material, Texture
 
@@ -28,7 +28,9 @@ SMALLEST_M, LARGEST_M = 0.005, 3.0
 CREASE_DEG = 40.0
 """Sharper edges stay sharp; normals are made anew."""
 MOST_COLORS = 24
-"""Faces of more colours than this are put together by the nearest of the most frequent."""
+"""Faces of more colours than this are one part, each of its texel of a palette."""
+PALETTE_SIDE, PALETTE_PX = 64, 8
+"""Colours along a side of a palette, and pixels along a side of each."""
 GREY: Color = (0.45, 0.45, 0.45)
 
 _Y_UP = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -87,8 +89,8 @@ def read_model(
     ):
         for surface in surfaces(piece, gltf=gltf):
             for two_sided in (False, True):
-                chosen = faces[surface.chosen & (thin == two_sided)]
-                parts += _part(vertices, chosen, surface, f"{name}_{len(parts)}", two_sided)
+                chosen = surface.chosen & (thin == two_sided)
+                parts += _part(vertices, faces, chosen, surface, f"{name}_{len(parts)}", two_sided)
     if not parts:
         raise UserError(f"{what}: no triangles in it")
     every = np.concatenate([p.mesh.vertices for p in parts])
@@ -118,23 +120,21 @@ def placed_pieces(scene: Any) -> list[Any]:
 
 def _part(
     vertices: NDArray[np.float64],
-    chosen: NDArray[np.int64],
+    faces: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
     surface: Surface,
     name: str,
     two_sided: bool,
 ) -> list[Part]:
     """The part of some triangles; none of none."""
-    if not len(chosen):
+    if not chosen.any():
         return []
-    used, again = np.unique(chosen, return_inverse=True)
-    triangles = np.asarray(again, np.int64).reshape(-1, 3)
-    picture = surface.uv is not None and surface.texels is not None
-    uv = surface.uv[used] if surface.uv is not None and picture else np.zeros((len(used), 2))
+    used, triangles, uv = surface.laid_out(faces, chosen)
     mesh = shaded(vertices[used], triangles, uv, crease_deg=CREASE_DEG)
     if not len(mesh.triangles):
         return []
     carried = None
-    if surface.texels is not None and picture:
+    if surface.texels is not None:
         texture, carried = image_texture(surface.texels)
     else:
         texture = Texture(
@@ -159,13 +159,27 @@ class Surface:
         chosen: (F,) which triangles of the piece.
         color: linear; of a picture the mean.
         texels: (H, W, 3) sRGB of a picture, the lowest row first; None: one colour.
-        uv: (V, 2) of the piece's vertices, where there is a picture.
+        uv: of the piece's vertices (V, 2), where there is a picture.
+        face_uv: of its triangles (F, 2) instead, one for all of each.
     """
 
     chosen: NDArray[np.bool_]
     color: Color
     texels: NDArray[np.uint8] | None = None
     uv: NDArray[np.float64] | None = None
+    face_uv: NDArray[np.float64] | None = None
+
+    def laid_out(
+        self, faces: NDArray[np.int64], chosen: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Some triangles alone: which of the vertices they use, their own, coordinates (N, 2)."""
+        if self.face_uv is not None:
+            used = faces[chosen].ravel()
+            each = np.arange(len(used)).reshape(-1, 3)
+            return used, each, np.repeat(self.face_uv[chosen], 3, axis=0)
+        used, again = np.unique(faces[chosen], return_inverse=True)
+        uv = np.zeros((len(used), 2)) if self.uv is None else self.uv[used]
+        return used, np.asarray(again, np.int64).reshape(-1, 3), uv
 
 
 def surfaces(piece: Any, *, gltf: bool) -> list[Surface]:
@@ -219,18 +233,30 @@ def _tints(visual: Any, faces: NDArray[np.int64], vertices: int) -> NDArray[np.u
 
 
 def _of_codes(codes: NDArray[np.uint8], gltf: bool, factor: Color) -> list[Surface]:
-    found, which, count = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    found, which = np.unique(codes, axis=0, return_inverse=True)
     which = np.asarray(which).ravel()
     if len(found) > MOST_COLORS:
-        main = np.sort(np.argsort(-count)[:MOST_COLORS])
-        far = np.linalg.norm(
-            found[:, None].astype(np.float64) - found[main][None].astype(np.float64), axis=-1
-        )
-        found, which = found[main], far.argmin(axis=1)[which]
+        return [_palette(codes, gltf, factor)]
     return [
         Surface(which == k, _triple(np.array(_color(code, gltf)) * factor))
         for k, code in enumerate(found)
     ]
+
+
+def _palette(codes: NDArray[np.uint8], gltf: bool, factor: Color) -> Surface:
+    """Faces of many colours: what is alike to a sixteenth of each channel has its mean."""
+    cells, which = np.unique(codes // 16, axis=0, return_inverse=True)
+    which = np.asarray(which).ravel()
+    linear = codes / 255.0 if gltf else decode_srgb(codes).astype(np.float64)
+    count = np.bincount(which)
+    means = np.stack([np.bincount(which, linear[:, k]) / count for k in range(3)], axis=1)
+    grid = np.zeros((PALETTE_SIDE, PALETTE_SIDE, 3), np.float32)
+    grid.reshape(-1, 3)[: len(cells)] = means * factor
+    texels = encode_srgb(grid).repeat(PALETTE_PX, axis=0).repeat(PALETTE_PX, axis=1)
+    row, column = np.divmod(which, PALETTE_SIDE)
+    uv = (np.stack([column, row], axis=1) + 0.5) / PALETTE_SIDE
+    mean = _triple(linear.mean(axis=0) * factor)
+    return Surface(np.ones(len(codes), bool), mean, texels, face_uv=uv)
 
 
 def _color(code: NDArray[np.uint8], gltf: bool) -> Color:

@@ -256,6 +256,37 @@ def test_colours_of_vertices_stand_beside_a_material(tmp_path):
     assert look.texture.colors[0] == pytest.approx((0.2, 0.5, 0.4), abs=0.01)
 
 
+@pytest.mark.gl
+@pytest.mark.parametrize("suffix", ["glb", "ply"])
+def test_many_colours_of_vertices_stay_where_they_are(tmp_path, suffix):
+    ball = trimesh.creation.icosphere(4, 0.15)
+    share = (ball.vertices - ball.vertices.min(axis=0)) / 0.3
+    codes = np.full((len(share), 4), 255, np.uint8)
+    codes[:, :3] = np.rint(share[:, [0, 2, 1]] * (1, 0.5, 0) * 255)
+    ball.visual.vertex_colors = codes
+    if suffix == "glb":
+        ball.apply_transform(Y_UP)
+    ball.export(tmp_path / f"a.{suffix}")
+    model = built(tmp_path, f"a.{suffix}")
+    assert len(model.parts) == 1
+    rgb = drawn(*front(model), ("rgb",))["rgb"].astype(int)
+    left, right, above, below = rgb[60, 68], rgb[60, 92], rgb[50, 80], rgb[70, 80]
+    assert right[0] / right[1] > 1.3 * left[0] / left[1]
+    assert above[1] / above[0] > 1.3 * below[1] / below[0]
+    # Texels of the palette are those of the faces: no other colour is mixed in.
+    mesh = model.parts[0].mesh
+    texels = decode_srgb(bake_of(model))
+    at = np.floor(mesh.uv * 512).astype(int)
+    given = share[:, [0, 2, 1]] * (1, 0.5, 0)
+    linear = given if suffix == "glb" else decode_srgb(np.rint(given * 255).astype(np.uint8))
+    upright = conventions.quaternion_to_matrix(np.array(model.turn))
+    places = mesh.vertices @ upright.T - np.array(model.box_center)
+    near = trimesh.transformations.unit_vector(places, axis=1)
+    wanted = trimesh.transformations.unit_vector(share - 0.5, axis=1)
+    closest = (near[::97] @ wanted.T).argmax(axis=1)
+    np.testing.assert_allclose(texels[at[::97, 1], at[::97, 0]], linear[closest], atol=0.11, rtol=0)
+
+
 def test_pictures_travel_as_they_are_and_are_bounded():
     rng = np.random.default_rng(1)
     texels = rng.integers(0, 256, (5, 7, 3), np.uint8)

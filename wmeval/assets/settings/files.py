@@ -116,10 +116,8 @@ def _mesh(
     normals = np.asarray(geometry.vertex_normals, np.float64)
     if y_up:
         vertices, normals = (a[:, [0, 2, 1]] * (1.0, -1.0, 1.0) for a in (vertices, normals))
-    uv = np.zeros((len(vertices), 2)) if surface.uv is None else surface.uv
-    used, again = np.unique(np.asarray(geometry.faces)[surface.chosen], return_inverse=True)
-    triangles = np.asarray(again, np.int64).reshape(-1, 3)
-    vertices, normals, uv = vertices[used], normals[used], uv[used]
+    used, triangles, uv = surface.laid_out(np.asarray(geometry.faces, np.int64), surface.chosen)
+    vertices, normals = vertices[used], normals[used]
     # A file's own normals may look to the other side than its triangles do.
     corner = vertices[triangles]
     facing = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
