@@ -9,9 +9,12 @@ neither is the other's error bar.
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
-from blender_here import needs_bpy, without_bpy
+from blender_here import needs_bpy, take_bpy_away, without_bpy
 from plain_setting import CARDS, row, spec_of
 
 from wmeval.envs.rigidbench.sample import ACTIVE, draw_sample
@@ -64,3 +67,19 @@ def test_bullet_with_its_defaults_bounces_balls_as_blender_does() -> None:
         assert gap[:350].max() < 1e-5
         assert gap.max() < 0.01
         assert abs(faithful[-1, 0, 2] - blender[-1, 0, 2]) < 1e-4
+
+
+def test_the_table_tells_each_pair_of_modes_or_why_not(monkeypatch, capsys, tmp_path) -> None:
+    take_bpy_away(monkeypatch, tmp_path)
+    monkeypatch.setattr("sys.argv", ["physics_modes", "--clips", "1"])
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
+    importlib.import_module("benchmarks.physics_modes").main()
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("bullet - bullet-faithful") for line in lines) == 2 * len(TASKS)
+    assert [line.split(": ")[0].split() for line in lines[-2:]] == [
+        ["bullet", "-", "blender", "not_run"],
+        ["bullet-faithful", "-", "blender", "not_run"],
+    ]
+    for line in lines[1 : 1 + 2 * len(TASKS)]:
+        median, largest = (float(word) for word in line.split()[-2:])
+        assert 0 < median == largest < 600
