@@ -22,6 +22,7 @@ MODULES = (
     "storage",
     "clips",
     "making",
+    "sweeps",
     "cycles",
     "http",
 )
