@@ -321,3 +321,34 @@ def test_cycles_draws_the_same_board(tmp_path):
     assert hued(quarters(there)) == [["red", "blue"], ["blue", "red"]]
     here = drawn(scene, meshes, ("rgb",))["rgb"]
     assert np.abs(quarters(here) - quarters(there)).max() < 40
+
+
+@pytest.mark.accept
+@pytest.mark.gl
+def test_a_picture_goes_where_meshes_go(tmp_path):
+    """Through a task, its recording, files, and bytes between processes."""
+    from wmeval.datasets.rollout import read, write_hdf5, write_zarr
+    from wmeval.envs import make_environment
+    from wmeval.envs.plans import load_plan
+    from wmeval.envs.record import record
+    from wmeval.sim.wire import pack_spec, unpack_spec
+
+    folder = tmp_path / "assets" / "objects"
+    folder.mkdir(parents=True)
+    checkerboard(folder, size=0.2, thickness=0.08)
+    (folder / "board.yaml").write_text(
+        "id: board\nname: Board\nasset: {source: file, path: a.glb}\n"
+        "physics: {mass: 0.3, friction: 0.5, restitution: 0.2}\ntags: [all]\n"
+    )
+    env = make_environment("FreeFall", assets=str(tmp_path / "assets"))
+    plan = load_plan("FreeFall", "clip")
+    rollout = record(env, plan=plan, seed=3, options={"objects": ["board"]}, max_steps=1)
+    spec = env.unwrapped.world_spec
+    env.close()
+    key = next(m.texture.builder[6:] for m in rollout.scene.materials if m.name == "board_0")
+    write_hdf5(rollout, tmp_path / "a.h5")
+    write_zarr(rollout, tmp_path / "a.zarr")
+    sent = unpack_spec(*pack_spec(spec))
+    for meshes in (read(tmp_path / "a.h5").meshes, read(tmp_path / "a.zarr").meshes, sent.meshes):
+        assert np.array_equal(unpacked(meshes[key]), unpacked(rollout.meshes[key]))
+    assert len(np.unique(unpacked(rollout.meshes[key]).reshape(-1, 3), axis=0)) == 2
