@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wmeval.datasets import video
+from wmeval.datasets.film import film_layer
 from wmeval.datasets.video import check_mp4, probe_mp4, read_mp4, write_mp4
 from wmeval.errors import UserError
 
@@ -247,3 +249,23 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_frames_in_any_order_are_right_and_no_other_is_converted(tmp_path, monkeypatch):
+    frames = moving_picture(12)
+    path = tmp_path / "a.mp4"
+    write_mp4(path, frames, 24)
+    want, _ = read_mp4(path)
+    converted = []
+    convert = video._rgb
+    monkeypatch.setattr(video, "_rgb", lambda frame: (converted.append(1), convert(frame))[1])
+    layer = film_layer(path, 12, (96, 64))
+    order = (11, 3, 3, 4, 9, 0, -1)
+    for i in order:
+        np.testing.assert_array_equal(layer[i], want[i])
+    assert len(converted) == len(order) - 1  # Frame 3 is asked for twice in a row.
+    short = film_layer(path, 20, (96, 64))
+    for _ in range(2):
+        with pytest.raises(UserError, match="it ends before frame 15"):
+            short[15]
+    np.testing.assert_array_equal(short[2], want[2])

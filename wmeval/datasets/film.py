@@ -1,14 +1,16 @@
 """The colour frames of a video as a picture layer, decoded when they are asked for.
 
-Frames in ascending order cost one decoding each. A step back begins at the file's start again:
-what shall be read in any order is better kept as the lossless layer ``rgb``.
+Frames in ascending order cost one decoding each. A step back begins at the file's start again, and
+decodes what lies before without making pictures of it: more key frames would make that faster, and
+the file larger. What shall be read in any order is better kept as the lossless layer ``rgb``.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ class _Film:
     def __init__(self, url: str, size: tuple[int, int]) -> None:
         self.url, self.size = url, size
         self._at = -1
-        self._frames: Iterator[NDArray[np.uint8]] = iter(())
+        self._frames: Iterator[Callable[[], NDArray[np.uint8]]] = iter(())
         self._last: NDArray[np.uint8] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -55,22 +57,23 @@ class _Film:
     def __call__(self, i: int) -> NDArray[np.uint8]:
         if i < self._at or self._last is None:
             self._frames, self._at = self._open(), -1
-        while self._at < i:
-            picture = next(self._frames, None)
-            if picture is None:
-                self._last = None
+        if self._at < i:
+            self._last = None  # Until the frame is there: the next call begins anew.
+            frame = next(islice(self._frames, i - self._at - 1, None), None)
+            if frame is None:
                 raise damaged(self.url, f"it ends before frame {i}")
+            picture = frame()
             if picture.shape[:2] != self.size[::-1]:
                 found = f"{picture.shape[1]}x{picture.shape[0]}"
                 raise damaged(self.url, f"its frames are {found} px, not {self.size}")
-            self._last, self._at = picture, self._at + 1
+            self._last, self._at = picture, i
         assert self._last is not None
         return self._last
 
-    def _open(self) -> Iterator[NDArray[np.uint8]]:
+    def _open(self) -> Iterator[Callable[[], NDArray[np.uint8]]]:
         place = locate(self.url)
         if place.path is not None:
-            return video.iter_mp4(place.path)
+            return video.iter_pictures(place.path)
         folder, name = self.url.rsplit("/", 1)
         content = locate(folder).get(name, limit=_MAX_BYTES)
         if content is None:
@@ -78,12 +81,12 @@ class _Film:
         return _from_memory(content)
 
 
-def _from_memory(content: bytes) -> Iterator[NDArray[np.uint8]]:
+def _from_memory(content: bytes) -> Iterator[Callable[[], NDArray[np.uint8]]]:
     # The reader wants a file by name.
     with tempfile.TemporaryDirectory(prefix="wmeval-") as folder:
         local = Path(folder, "film.mp4")
         local.write_bytes(content)
-        yield from video.iter_mp4(local)
+        yield from video.iter_pictures(local)
 
 
 def write_film(

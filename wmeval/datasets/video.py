@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -340,14 +341,27 @@ def iter_mp4(path: str | Path) -> Iterator[Frames]:
     Raises:
         UserError: no such file, or a cut or damaged one, when its turn comes.
     """
+    return (picture() for picture in iter_pictures(path))
+
+
+def iter_pictures(path: str | Path) -> Iterator[Callable[[], Frames]]:
+    """The same frames, each as a call that gives it: one passed over is no picture.
+
+    A call is good until the next frame is asked for. Raises as `iter_mp4`.
+    """
     path = Path(path)
     with _video(path) as (container, stream):
-        width, height = _size(container, stream)
+        size = _size(container, stream)
         for frame in _decoded(path, container, stream):
-            picture = _rgb(frame)
-            if picture.shape[0] < height or picture.shape[1] < width:
-                raise UserError(f"{path}: its size changes; write it again.")
-            yield picture[:height, :width]
+            yield partial(_cut, path, frame, size)
+
+
+def _cut(path: Path, frame: Any, size: tuple[int, int]) -> Frames:
+    picture = _rgb(frame)
+    width, height = size
+    if picture.shape[0] < height or picture.shape[1] < width:
+        raise UserError(f"{path}: its size changes; write it again.")
+    return picture[:height, :width]
 
 
 def check_mp4(path: str | Path) -> VideoInfo:
