@@ -846,6 +846,10 @@ def sweep_gauge(
         Path | None,
         typer.Option("--tosses", help="Recording for cube_toss; default: the fetched one."),
     ] = None,
+    real: Annotated[
+        list[Path] | None,
+        typer.Option("--real", help="Recording (wmeval-mocap/1) of a task's trials; repeatable."),
+    ] = None,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", help="Older results.json to compare with.")
     ] = None,
@@ -873,6 +877,7 @@ def sweep_gauge(
         planning.plan(
             parse_engines(engines), planning.tasks_of(tasks), configs, planning.parse_grid(grid),
             twice=planning.parse_twice(twice), tosses="" if tosses is None else str(tosses),
+            real=[str(p) for p in real or ()],
         ),
         planning.parse_shard(shard),
     )  # fmt: skip

@@ -8,8 +8,9 @@ import pytest
 
 from wmeval.eval.sweep import planning, running
 from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import greatest_depth
-from wmeval.eval.sweep.measure import course_of, reference_of
+from wmeval.eval.sweep.measure import reference_of
 from wmeval.eval.sweep.running import prepare, run_cell
 from wmeval.records import WorldLog
 from wmeval.sim.engines import bullet

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, Quantity, Rope, families
-from wmeval.assets.gauge_markers import MarkerSet
+from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, families
 from wmeval.assets.gauge_published import published
 from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.build import Built
-from wmeval.envs.gauge.markers import followers
-from wmeval.errors import UserError, one_line
-from wmeval.eval.metrics import gauge, surfaces
+from wmeval.errors import one_line
+from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.course import Course, course_of
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
+from wmeval.eval.sweep.recorded import against
 from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Prediction, predict
 from wmeval.records import StateLog
 from wmeval.scene import Cloth
@@ -28,92 +27,9 @@ from wmeval.scene import Cloth
 F8 = NDArray[np.float64]
 
 
-def _curvature(points: F8, worn: MarkerSet) -> F8:
-    if not len(worn.faces):
-        return surfaces.turning_angles(points, worn.lines)
-    return surfaces.curvature(
-        points, worn.faces, surfaces.reference_angles(worn.points, worn.faces)
-    )
-
-
-LEVEL: Mapping[Quantity, Callable[[F8, MarkerSet], F8]] = {
-    "position": lambda points, worn: points,
-    "curvature": _curvature,
-    "area": lambda points, worn: surfaces.face_areas(points, worn.faces),
-}
-"""From marker positions (N, M, 3) [m] to the quantity in SI units."""
-
-
-@dataclass(frozen=True, eq=False)
-class Course:
-    """What is compared over time.
-
-    Attributes:
-        times: (N,) [s].
-        values: (N, ...) in SI units.
-        quantity: what they are.
-        names: of the bodies; ("markers",) where markers are followed.
-    """
-
-    times: F8
-    values: F8
-    quantity: Quantity
-    names: tuple[str, ...]
-
-    @property
-    def curve(self) -> F8:
-        """One number a frame, in the published unit: the distance from the first frame (N,)."""
-        g = gauge.generalised(self.values, self.quantity)
-        out: F8 = np.linalg.norm(g - g[:1], axis=1) / math.sqrt(max(1, self.count))
-        return out
-
-    @property
-    def count(self) -> int:
-        """Bodies, markers or faces."""
-        return int(self.values.shape[1]) if self.values.ndim > 1 else 1
-
-
-def course_of(
-    card: Family, subtask: str, material: str, built: Built, state: StateLog,
-    method: str = "barycentric",
-) -> Course:  # fmt: skip
-    """The quantity of a family over a record.
-
-    Args:
-        card: the family.
-        subtask: of it.
-        material: of it.
-        built: its world.
-        state: recorded states.
-        method: row of `wmeval.envs.gauge.markers.METHODS`.
-
-    Raises:
-        UserError: a marker that no proxy is near, or nothing to measure.
-    """
-    if built.markers is not None:
-        follow = followers(built.scene, built.meshes, built.markers, method)  # type: ignore[arg-type]
-        values = LEVEL[card.quantity](follow.track(state), built.markers)
-        return Course(state.times, values, card.quantity, ("markers",))
-    names, parts = [], []
-    for name in card.measured_in(subtask, material):
-        if name in state.bodies:
-            names.append(name)
-            parts.append(state.position[:, state.body(name)][:, None])
-        elif name in state.vertices:
-            names.append(name)
-            parts.append(state.vertices[name])
-        elif isinstance(card.bodies[name].shape, Rope):
-            links = [i for i, b in enumerate(state.bodies) if b.startswith(f"{name}_")]
-            names.append(name)
-            parts.append(state.position[:, links])
-    if not parts:
-        raise UserError(f"{card.id}: nothing of {', '.join(card.measured)} is in the record")
-    return Course(state.times, np.concatenate(parts, axis=1), card.quantity, tuple(names))
-
-
 def measure(
     card: Family, subtask: str, material: str, built: Built, state: StateLog,
-    method: str = "barycentric",
+    method: str = "barycentric", data: str = "",
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """All numbers of a record.
 
@@ -126,6 +42,8 @@ def measure(
     forms = _predictions(card, subtask, material)
     if "rmse" in card.metrics:
         out += _compared(card, subtask, material, course, forms)
+    if data:
+        out += against(card, data, course, built.markers)
     out += _alone(card, record)
     for form in forms:
         for name, value in _told(record, form).items():

@@ -15,7 +15,8 @@ from wmeval.errors import UserError
 from wmeval.eval.metrics.gauge import SCALES
 from wmeval.eval.plots import REFERENCE_COLOUR, jpeg, png, style
 from wmeval.eval.sweep.cells import CellResult
-from wmeval.eval.sweep.measure import Course, reference_of
+from wmeval.eval.sweep.course import Course
+from wmeval.eval.sweep.measure import reference_of
 from wmeval.eval.sweep.results import Converged
 from wmeval.eval.sweep.running import prepare
 from wmeval.sim.protocol import RenderState

@@ -17,6 +17,7 @@ from wmeval.assets.gauge_published import published
 from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
+from wmeval.eval.sweep.recorded import is_of, recording
 from wmeval.eval.sweep.toss import FAMILY
 
 Twice = Literal["first", "all", "none"]
@@ -200,11 +201,12 @@ def plan(
     *,
     twice: Twice = "first",
     tosses: str = "",
+    real: Sequence[str] = (),
 ) -> tuple[Cell, ...]:
     """All cells, engine by engine, so that a worker keeps its engine.
 
     A file of fitted numbers is run on its own family only. ``tosses`` names the recording of the
-    cube tosses, where it is not the fetched one.
+    cube tosses, where it is not the fetched one; ``real`` others, each of one set-up by its header.
     """
     out = []
     for engine in engines:
@@ -218,7 +220,8 @@ def plan(
             cells = [
                 Cell(
                     engine=engine, config=config, family=t.family, subtask=t.subtask,
-                    material=t.material, grid=point, data=tosses if t.card is None else "",
+                    material=t.material, grid=point,
+                    data=tosses if t.card is None else _recording(t, real),
                 )
                 for t in wanted
                 for point in points(grid or {})
@@ -226,6 +229,14 @@ def plan(
             out += cells
             out += [c.model_copy(update={"repeat": 1}) for c in _again(cells, twice)]
     return tuple(out)
+
+
+def _recording(task: Task, real: Sequence[str]) -> str:
+    """The file that measures a task; "" where none does."""
+    for path in real:
+        if is_of(recording(path), task.family, task.subtask, task.material):
+            return path
+    return ""
 
 
 def _again(cells: Sequence[Cell], twice: Twice) -> list[Cell]:

@@ -104,24 +104,24 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
         if family == FAMILY:
             continue
         for metric in families()[family].metrics:
-            found: list[tuple[CellResult | None, Measurement | None]] = []
-            for head in heads:
-                cell = cells.get((head.engine, head.point))
-                one = next(
-                    (
-                        m for m in (cell.measurements if cell else ())
-                        if m.metric == metric and m.expected is None
-                    ),
-                    None,
+            truths = dict.fromkeys(
+                m.truth
+                for cell in cells.values()
+                for m in cell.measurements
+                if m.metric == metric and m.expected is None and m.value is not None
+            )
+            for truth in truths or ("",):
+                found: list[tuple[CellResult | None, Measurement | None]] = []
+                for head in heads:
+                    cell = cells.get((head.engine, head.point))
+                    one = cell.measurement(metric, truth) if cell is not None else None
+                    found.append((cell, one))
+                out.append(
+                    Line(
+                        task, _metric(metric), truth, "", _entries(metric, found),
+                        _published(known, family, subtask, material, metric),
+                    )
                 )  # fmt: skip
-                found.append((cell, one))
-            truth = next((m.truth for _, m in found if m is not None and m.truth), "")
-            out.append(
-                Line(
-                    task, _metric(metric), truth, "", _entries(metric, found),
-                    _published(known, family, subtask, material, metric),
-                )
-            )  # fmt: skip
     return out
 
 

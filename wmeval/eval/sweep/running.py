@@ -281,7 +281,7 @@ def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | N
     if depth > LIMIT:
         changes |= {"status": "penetration", "reason": f"up to {1e3 * depth:.1f} mm deep"}
     try:
-        found = measure(ready.card, cell.subtask, cell.material, ready.built, log)
+        found = measure(ready.card, cell.subtask, cell.material, ready.built, log, data=cell.data)
     except UserError as error:
         found = ()
         changes["reason"] = one_line(f"{result.reason} {error}".strip())

@@ -22,8 +22,8 @@ from wmeval.eval.conformance import CHECKS, rows_of, run_suite
 from wmeval.eval.sweep import conclude
 from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, EngineSpec
 from wmeval.eval.sweep.compare import with_ranges
+from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
-from wmeval.eval.sweep.measure import course_of
 from wmeval.eval.sweep.results import SweepResults, dumps, flat_rows
 from wmeval.eval.sweep.running import Arrays, prepare, run_cell, version_of
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings
@@ -75,6 +75,7 @@ def stamp(cell: Cell) -> str:
         settings = []
     return checksum(
         [wmeval.__version__, _version(cell.engine), card.model_dump(mode="json"), config, settings]
+        + ([sha256_of(Path(cell.data))] if cell.data else [])
     )
 
 

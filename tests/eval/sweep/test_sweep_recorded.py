@@ -1,0 +1,72 @@
+"""A user's own trials as truth: their mean, and their own spread as the unit."""
+
+import numpy as np
+import pytest
+
+from wmeval.datasets.mocap import Header, Mocap, make_trial, write_mocap
+from wmeval.errors import UserError
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep.measure import reference_of
+from wmeval.eval.sweep.running import run_cell
+
+TASK = "bouncing_ball/1/rubber"
+
+
+def write(path, *, family="bouncing_ball", bodies=("ball",), offsets=(-1e-3, 1e-3), rate=90.0):
+    """Trials of the closed form, each off by so much along x, at another rate than 30 Hz."""
+    card = planning.tasks_of(TASK)[0].card
+    times = np.arange(52) / rate
+    _, true = reference_of(card, "1", "rubber", times)
+    header = Header(
+        format="wmeval-mocap/1", title="made up", rate=rate, bodies=bodies, family=family,
+        subtask="1", material="rubber",
+    )  # fmt: skip
+    turn = np.tile([1.0, 0, 0, 0], (len(times), 1, 1))
+    trials = tuple(
+        make_trial(
+            header, f"trial-{k}", times + 3.0,
+            {"positions": (true + np.array([off, 0, 0]))[:, None], "quaternions_wxyz": turn},
+        )
+        for k, off in enumerate(offsets)
+    )  # fmt: skip
+    write_mocap(Mocap(header, trials), path)
+    return str(path)
+
+
+def test_an_engine_is_held_against_the_mean_of_the_trials(tmp_path):
+    path = write(tmp_path / "own.h5")
+    (cell,) = planning.plan(
+        parse_engines("bullet"), planning.tasks_of(TASK), ["tuned"], twice="none", real=[path]
+    )
+    result = run_cell(cell, "k")
+    real, closed = result.measurement("rmse", "real"), result.measurement("rmse", "ball_bounces")
+    assert real.baseline == pytest.approx(1.0, rel=1e-6)  # mm: each is 1 mm off their mean
+    # Their mean is the closed form, but for the kinks of a bounce between samples.
+    assert real.value == pytest.approx(closed.value, abs=0.5)
+    assert real.normalised == pytest.approx(real.value)
+    assert real.n == 18
+
+
+def test_a_recording_is_used_for_its_own_set_up_only(tmp_path):
+    path = write(tmp_path / "own.h5")
+    cells = planning.plan(
+        parse_engines("bullet"), planning.tasks_of("bouncing_ball,pendulum/1"), ["tuned"],
+        twice="none", real=[path],
+    )  # fmt: skip
+    assert {c.task: bool(c.data) for c in cells}[TASK]
+    assert sum(bool(c.data) for c in cells) == 1
+    assert len(cells) > 1
+
+
+def test_recordings_that_do_not_fit_are_refused(tmp_path):
+    other = write(tmp_path / "a.h5", family=None)
+    tasks = planning.tasks_of(TASK)
+    with pytest.raises(UserError, match="family None is none of GAUGE's"):
+        planning.plan(parse_engines("bullet"), tasks, ["tuned"], real=[other])
+    one = write(tmp_path / "b.h5", offsets=(0.0,))
+    with pytest.raises(UserError, match="two trials or more"):
+        planning.plan(parse_engines("bullet"), tasks, ["tuned"], real=[one])
+    wrong = write(tmp_path / "c.h5", bodies=("cube",))
+    (cell,) = planning.plan(parse_engines("bullet"), tasks, ["tuned"], twice="none", real=[wrong])
+    assert "has no body 'ball'" in run_cell(cell, "k").reason

@@ -1,0 +1,113 @@
+"""A user's own recordings as truth: trials in `wmeval-mocap/1` against a cell's course.
+
+As the paper does: trials are brought to 30 frames a second, their mean is the truth, and the mean
+of each trial's own RMSE to it is what an engine's RMSE is divided by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, families
+from wmeval.assets.gauge_markers import MarkerSet
+from wmeval.datasets.mocap import read_mocap
+from wmeval.datasets.mocap.schema import Mocap, Trial
+from wmeval.errors import UserError
+from wmeval.eval.metrics import gauge
+from wmeval.eval.metrics.trajectory import rmse, warp
+from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.course import LEVEL, Course
+
+F8 = NDArray[np.float64]
+
+
+@cache
+def recording(path: str) -> Mocap:
+    """A recording of one of GAUGE's set-ups.
+
+    Raises:
+        UserError: it cannot be read, or does not say of what it is.
+    """
+    mocap = read_mocap(Path(path))
+    if mocap.header.family not in families():
+        raise UserError(
+            f"{path}: family {mocap.header.family!r} is none of GAUGE's: say in its header which "
+            "family, subtask and material it measures"
+        )
+    if len(mocap.trials) < 2:
+        raise UserError(f"{path}: a baseline needs two trials or more; it holds one")
+    return mocap
+
+
+def is_of(mocap: Mocap, family: str, subtask: str, material: str) -> bool:
+    """Whether it measures a set-up; what its header leaves out is any."""
+    h = mocap.header
+    return h.family == family and h.subtask in (None, subtask) and h.material in (None, material)
+
+
+def _at(times: F8, own: F8, values: F8) -> F8:
+    flat = values.reshape(len(values), -1)
+    made = np.stack([np.interp(times, own, flat[:, k]) for k in range(flat.shape[1])], axis=1)
+    return made.reshape(len(times), *values.shape[1:])
+
+
+def values_of(
+    card: Family, names: Sequence[str], worn: MarkerSet | None, mocap: Mocap, trial: Trial,
+    frames: int,
+) -> F8:  # fmt: skip
+    """A trial's quantity at 30 frames a second, from its first frame, (K, ...) in SI units.
+
+    Raises:
+        UserError: it lacks a body or markers.
+    """
+    own = trial.times - trial.times[0]
+    last = min(frames - 1, int(np.floor(own[-1] * RECORD_HZ + 1e-6)))
+    times = np.arange(last + 1) / RECORD_HZ
+    if worn is not None:
+        if trial.markers.shape[1] != len(worn.points):
+            raise UserError(
+                f"trial {trial.name!r}: {trial.markers.shape[1]} markers; {card.id} wears "
+                f"{len(worn.points)}, in the order of its layout"
+            )
+        return LEVEL[card.quantity](_at(times, own, trial.markers), worn)
+    missing = [n for n in names if n not in mocap.header.bodies]
+    if missing:
+        raise UserError(f"trial {trial.name!r}: has no body {missing[0]!r}, which is measured")
+    rows = [mocap.header.bodies.index(n) for n in names]
+    return _at(times, own, trial.positions[:, rows])
+
+
+def against(
+    card: Family, path: str, course: Course, worn: MarkerSet | None
+) -> tuple[Measurement, ...]:
+    """RMSE and DTW of a course against the mean of real trials, with their own spread.
+
+    Args:
+        card: the family.
+        path: of the recording.
+        course: of the engine.
+        worn: the family's markers, where it wears any.
+
+    Raises:
+        UserError: the recording lacks what is measured.
+    """
+    mocap = recording(path)
+    trials = [
+        values_of(card, course.names, worn, mocap, t, len(course.times)) for t in mocap.trials
+    ]
+    count = min(len(t) for t in trials)
+    real = gauge.baseline([gauge.generalised(t[:count], card.quantity) for t in trials])
+    found = gauge.generalised(course.values[:count], card.quantity)
+    unit = QUANTITY_UNITS[card.quantity]
+    return tuple(
+        Measurement(metric=metric, truth="real", value=value, unit=unit, baseline=own, n=count)
+        for metric, value, own in (
+            ("rmse", rmse(found, real.mean), real.rmse),
+            ("dtw", warp(found, real.mean).mean, real.dtw),
+        )
+    )
