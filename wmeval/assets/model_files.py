@@ -29,6 +29,8 @@ CREASE_DEG = 40.0
 """Sharper edges stay sharp; normals are made anew."""
 MOST_COLORS = 24
 """Faces of more colours than this are one part, each of its texel of a palette."""
+UV_STEP = 2.0**-18
+"""Texture coordinates are rounded to this: Blender's modifiers leave noise in their last bits."""
 PALETTE_SIDE, PALETTE_PX = 64, 8
 """Colours along a side of a palette, and pixels along a side of each."""
 GREY: Color = (0.45, 0.45, 0.45)
@@ -211,7 +213,8 @@ def surfaces(piece: Any, *, gltf: bool) -> list[Surface]:
         mean = decode_srgb(texels).reshape(-1, 3).mean(axis=0, dtype=np.float64)
         uv = getattr(visual, "uv", None)
         if uv is not None and np.shape(uv) == (len(piece.vertices), 2) and np.isfinite(uv).all():
-            return [Surface(every, _triple(mean), texels, np.asarray(uv, np.float64))]
+            places = np.rint(np.asarray(uv, np.float64) / UV_STEP) * UV_STEP
+            return [Surface(every, _triple(mean), texels, places)]
         return [Surface(every, _triple(mean))]
     if codes is not None:
         return _of_codes(codes, gltf, factor)
