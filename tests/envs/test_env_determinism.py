@@ -78,6 +78,7 @@ def test_every_info_level_tells_of_the_same_states_and_vectors(env_id):
 
 
 @pytest.mark.accept
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", [short_name(env_id) for env_id in ENVIRONMENTS])
 def test_ten_seeds_in_two_processes(name):
     one = digests(10, 240, name, PYTHONHASHSEED="1")

@@ -222,7 +222,7 @@ def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how, mon
         pids = {int(p.read_text().split()[0]) for p in written}
     finally:
         os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=240)
     if how == signal.SIGINT:
         assert (out, err, run.returncode) == ("stopped\n", "", 0)
     else:
