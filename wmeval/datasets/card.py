@@ -76,7 +76,7 @@ CONVENTIONS: tuple[tuple[str, str], ...] = (
 """The rows of docs/reference/conventions.md that a reader of clips needs, word by word."""
 
 _CODECS = {
-    "bits_xor": "without loss: only what differs from the still camera's background",
+    "bits_xor": "without loss: exclusive or of the bits with `plate/<layer>`",
     "bytes": "without loss, compressed",
     "h264": "without loss, compressed, beside the video",
 }
@@ -145,7 +145,7 @@ def _rigidbench_command(job: Mapping[str, Any], kind: SetKind) -> str:
     words += ["--width", job["width"], "--height", job["height"]]
     words += ["--tasks", ",".join(job["tasks"])] if job["tasks"] else []
     words += ["--materialize", ",".join(job["materialize"])] if job.get("materialize") else []
-    words += ["--format", "bundle" if kind is BUNDLES else "store", "--out", "clips"]
+    words += ["--format", "bundle" if kind == BUNDLES else "store", "--out", "clips"]
     words += ["--exr"] if job.get("exr") else []
     return " ".join(map(str, words))
 
@@ -341,7 +341,7 @@ def readme(card: Card) -> str:
             ("split", counted.splits),
             ("object among the actors", counted.objects),
         ),
-        store=card.kind is CLIPS,
+        store=card.kind == CLIPS,
         command=card.maker.command(card.job, card.kind),
         job={k: _plain(v) for k, v in sorted(card.job.items()) if v not in (None, [], {})},
         layers=stored_layers(card.job, card.rows),
@@ -391,7 +391,7 @@ def metadata(card: Card, publication: Publication | None = None) -> str:
 def index(card: Card, shown: frozenset[int]) -> str:
     """The page of a set; ``shown`` are the numbers of the clips that have a thumbnail."""
     opener = 'wmeval.open("SET")[{index}]'
-    if card.kind is BUNDLES:
+    if card.kind == BUNDLES:
         opener = 'wmeval.datasets.bundle.read_bundle("SET/{path}")'
     links = [README, CROISSANT, *([MANIFEST] if card.manifest is not None else [])]
     return browse.page(

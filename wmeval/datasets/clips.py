@@ -370,7 +370,7 @@ def read_clips(url: str | Path) -> ClipSet:
     """
     place = locate(url)
     kind = sets.kind_of(place) or CLIPS
-    if kind is sets.ROLLOUTS:
+    if kind == sets.ROLLOUTS:
         raise UserError(
             f"{place.url}: a set of rollouts, not of clips: read it with "
             "`wmeval.datasets.sets.read_set`"

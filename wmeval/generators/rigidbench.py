@@ -185,11 +185,11 @@ def generate_rigidbench(
     if limit is not None and limit < 1:
         raise UserError(f"limit = {limit}: give at least 1")
     kind = _format(format)
-    if kind is sets.BUNDLES and place.path is None:
+    if kind == sets.BUNDLES and place.path is None:
         raise UserError(
             f"{place.url}: bundles are folders of files: give a folder, or format store"
         )
-    if exr and kind is not sets.BUNDLES:
+    if exr and kind != sets.BUNDLES:
         raise UserError(
             "EXR streams are files of a bundle: ask for format bundle, or leave exr out"
         )
@@ -345,7 +345,7 @@ def _clip(
     rollout = materialized(clip_of(row, job, assets), job.get("materialize", ()))
     if rollout.metadata["cards_sha256"] != job["cards_sha256"]:
         raise UserError(f"{assets}: a card or its file changed meanwhile: start the set anew")
-    if kind is sets.BUNDLES:
+    if kind == sets.BUNDLES:
         write_bundle_of(url, number, rollout, exr=job.get("exr", False))
     else:
         assert rollout.frames is not None

@@ -187,7 +187,7 @@ def _refuse_inside(place: Location, source: Location) -> None:
 def _source(name: str, row: ExportRow, source: str | Path) -> Source:
     place = locate(source)
     kind = sets.kind_of(place)
-    if kind is sets.ROLLOUTS:
+    if kind == sets.ROLLOUTS:
         if not row.rollouts:
             able = ", ".join(k for k, r in EXPORTS.items() if r.rollouts)
             raise UserError(
