@@ -296,11 +296,10 @@ def check_set(
         problems.append(
             f"{place.url}/{MANIFEST}: does not list the rows that are there; {kind.mend}."
         )
-    elif manifest is not None and not problems:
-        if manifest.get("content_hash") != content_hash(rows):
-            problems.append(
-                f"{place.url}/{MANIFEST}: does not state the content hash of its rows; {kind.mend}."
-            )
+    elif not (manifest is None or problems or manifest.get("content_hash") == content_hash(rows)):
+        problems.append(
+            f"{place.url}/{MANIFEST}: does not state the content hash of its rows; {kind.mend}."
+        )
     return problems
 
 
