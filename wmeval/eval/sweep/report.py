@@ -365,7 +365,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.globals.update(
-        number=number, statuses=STATUSES, truths=TRUTHS,
+        number=number, standing=_standing, statuses=STATUSES, truths=TRUTHS,
         colours={"reference": plots.REFERENCE_COLOUR, "candidate": plots.CANDIDATE_COLOUR},
     )  # fmt: skip
     configs = list(dict.fromkeys(r.cell.config for r in results.cells))
@@ -482,6 +482,12 @@ def _toss_table(title: str, found: Sequence[Standing]) -> Table:
             label, number(position.value), interval,
             number(rotation.value if rotation else None),
             number(spread.value if spread else None),
-            "best" if k == 0 else "tied" if one.tied else "behind",
+            _standing(k, one),
         )  # fmt: skip
     return table
+
+
+def _standing(place: int, one: Standing) -> str:
+    if one.result.status != "ok":
+        return f"incomplete: {one.result.reason}"
+    return "best" if place == 0 else "tied with the best" if one.tied else "behind"

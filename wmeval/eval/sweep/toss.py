@@ -357,7 +357,9 @@ def standings(results: list[CellResult]) -> list[Standing]:
         found = r.measurement("position_error")
         return found.value if found is not None and found.value is not None else math.inf
 
-    order = sorted((r for r in results if math.isfinite(error(r))), key=error)
+    # One that did not finish ran other tosses: it comes last and ties with nobody.
+    known = [r for r in results if math.isfinite(error(r))]
+    order = sorted(known, key=lambda r: (r.status != "ok", error(r)))
     if not order:
         return []
     best = order[0]
@@ -368,5 +370,6 @@ def standings(results: list[CellResult]) -> list[Standing]:
             for one in (best, r)
             if (m := one.measurement("draw_spread")) is not None and m.value is not None
         ]
-        out.append(Standing(r, abs(error(r) - error(best)) < max(spreads, default=0.0)))
+        near = abs(error(r) - error(best)) < max(spreads, default=0.0)
+        out.append(Standing(r, near and r.status == best.status == "ok"))
     return out
