@@ -29,10 +29,13 @@ def here(tmp_path, monkeypatch):
     set_runs.complete(locate("clips"), CLIPS)
 
 
-def test_reading_and_exporting(here):
-    reading, _ = BLOCKS
+def test_reading_and_exporting(here, capsys):
+    reading, unpacking, _ = BLOCKS
     names = {}
     exec(reading, names)
+    capsys.readouterr()
+    exec(unpacking, {})
+    assert capsys.readouterr().out == "True\n"
     assert names["masks"].shape == (3, *names["depth"].shape)
     assert names["flow"].shape == (*names["depth"].shape, 2)
     command = re.search(r"```bash\nwmeval (export .*?)\n```", TEXT)[1]
