@@ -47,7 +47,7 @@ def test_reading_and_exporting(here, capsys):
 def test_training(here):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     names = {"torch": torch, "wmeval": wmeval}
-    exec(BLOCKS[1], names)
+    exec(BLOCKS[2], names)
     assert len(list(names["loader"])) == 1
 
 
