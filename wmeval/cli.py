@@ -442,6 +442,9 @@ def generate_rigidbench(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
     tasks: Annotated[str, typer.Option(help="Only these tasks, comma-separated.")] = "",
+    each: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many rows of each task.")
+    ] = None,
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
     shard: Annotated[str | None, typer.Option(help="i/n: only every n-th row.")] = None,
@@ -477,6 +480,7 @@ def generate_rigidbench(
         "quality": quality,
         "limit": limit,
         "tasks": [name for name in map(str.strip, tasks.split(",")) if name],
+        "each": each,
         "assets": assets,
         "hold_back": hold_back or (),
         "seed": seed,

@@ -30,7 +30,7 @@ def here(tmp_path, monkeypatch):
 
 
 def test_reading_and_exporting(here, capsys):
-    reading, unpacking, _ = BLOCKS
+    reading, unpacking = BLOCKS[:2]
     names = {}
     exec(reading, names)
     capsys.readouterr()
@@ -47,7 +47,7 @@ def test_reading_and_exporting(here, capsys):
 def test_training(here):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     names = {"torch": torch, "wmeval": wmeval}
-    exec(BLOCKS[2], names)
+    exec(BLOCKS[-1], names)
     assert len(list(names["loader"])) == 1
 
 

@@ -277,3 +277,17 @@ def test_the_command_makes_a_set(tmp_path, capsys):
     assert made.job["materialize"] == ["flow", "boxes"]
     assert made[1].stored("flow") is not None
     assert set(made[1].rollout.labels) == {"boxes"}
+
+
+def test_the_first_rows_of_each_task(rows):
+    cards = library()
+    few = rows_of("train", cards, each=2)
+    assert sorted(row.task_type for row in few) == sorted(2 * list(ENVIRONMENT_OF))
+    every = rows_of("train", cards)
+    assert all(row in every for row in few)
+    assert (
+        rows_of("train", cards, each=3, tasks=("bounce",))
+        == tuple(row for row in every if row.task_type == "bounce")[:3]
+    )
+    with pytest.raises(UserError, match="each = 0"):
+        rows_of("train", cards, each=0)

@@ -144,6 +144,7 @@ def _rigidbench_command(job: Mapping[str, Any], kind: SetKind) -> str:
     words += ["--renderer", job["renderer"], "--physics", job["physics"]]
     words += ["--width", job["width"], "--height", job["height"]]
     words += ["--tasks", ",".join(job["tasks"])] if job["tasks"] else []
+    words += ["--each", job["each"]] if job.get("each") else []
     words += ["--materialize", ",".join(job["materialize"])] if job.get("materialize") else []
     words += ["--format", "bundle" if kind == BUNDLES else "store", "--out", "clips"]
     words += ["--exr"] if job.get("exr") else []

@@ -143,6 +143,7 @@ def estimate(
     quality: str | None = None,
     limit: int | None = None,
     tasks: Sequence[str] = (),
+    each: int | None = None,
     assets: str | Path | None = None,
     hold_back: Sequence[str | Path] = (),
     seed: int = 0,
@@ -158,6 +159,7 @@ def estimate(
         quality: checked; all are told.
         limit: only the first so many rows.
         tasks: only these.
+        each: only the first so many rows of each task.
         assets: folder of cards.
         hold_back: manifests.
         seed: of our own manifests.
@@ -175,7 +177,9 @@ def estimate(
     if quality is not None:
         chosen_quality(quality)
     part, parts = parse_shard(shard)
-    rows = rows_of(manifest, library(assets), seed=seed, tasks=tasks, hold_back=hold_back)
+    rows = rows_of(
+        manifest, library(assets), seed=seed, tasks=tasks, each=each, hold_back=hold_back
+    )
     chosen = rows[:limit][part::parts]
     machine = read_calibration()["machine"]
     table: list[tuple[str, ...]] = []

@@ -7,6 +7,7 @@ interruptions change no byte. Training rows never share a seed with the evaluati
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -129,6 +130,7 @@ def generate_rigidbench(
     seed: int = 0,
     limit: int | None = None,
     tasks: Sequence[str] = (),
+    each: int | None = None,
     assets: str | Path | None = None,
     hold_back: Sequence[str | Path] = (),
     width: int | None = None,
@@ -156,6 +158,7 @@ def generate_rigidbench(
         seed: of our own manifests.
         limit: only the first so many rows; the set may be given more later.
         tasks: only rows of these tasks; none: all.
+        each: only the first so many rows of each task: a small set of all of them.
         assets: folder of a user's own cards, which replace the built-in ones of their ids.
         hold_back: manifests, or suites made of them, whose seeds no training row may have, beside
             our own evaluation's and the published one's.
@@ -180,7 +183,7 @@ def generate_rigidbench(
     place = locate(out)
     cards = library(assets)
     preset = chosen_quality(quality, width, height)
-    rows = rows_of(manifest, cards, seed=seed, tasks=tasks, hold_back=hold_back)
+    rows = rows_of(manifest, cards, seed=seed, tasks=tasks, each=each, hold_back=hold_back)
     asked = rows if limit is None else rows[:limit]
     if limit is not None and limit < 1:
         raise UserError(f"limit = {limit}: give at least 1")
@@ -204,6 +207,7 @@ def generate_rigidbench(
         "manifest_sha256": checksum([row.model_dump(mode="json") for row in rows]),
         "cards_sha256": cards_digest(cards),
         "tasks": list(tasks),
+        **({} if each is None else {"each": each}),
         "quality": quality,
         "renderer": renderer,
         "renderer_options": dict(preset.renderer_options.get(renderer, {})),
@@ -256,6 +260,7 @@ def rows_of(
     *,
     seed: int = 0,
     tasks: Sequence[str] = (),
+    each: int | None = None,
     hold_back: Sequence[str | Path] = (),
 ) -> tuple[Row, ...]:
     """The rows that a manifest asks for.
@@ -265,6 +270,7 @@ def rows_of(
         cards: all of them.
         seed: of our own manifests.
         tasks: only these; none: all.
+        each: only the first so many rows of each task; None: all.
         hold_back: manifests, or suites made of them, whose seeds no training row may have.
 
     Raises:
@@ -286,6 +292,16 @@ def rows_of(
     chosen = tuple(row for row in rows if not tasks or row.task_type in tasks)
     if not chosen:
         raise UserError(f"manifest {manifest}: no row of {', '.join(tasks)}")
+    if each is not None:
+        if each < 1:
+            raise UserError(f"each = {each}: give at least 1")
+        seen = Counter[str]()
+        few = []
+        for row in chosen:
+            seen[row.task_type] += 1
+            if seen[row.task_type] <= each:
+                few.append(row)
+        chosen = tuple(few)
     strange = next((r for r in chosen if r.task_type not in ENVIRONMENT_OF), None)
     if strange is not None:
         raise UserError(
