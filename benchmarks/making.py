@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 ROOM = "modern_loft"
-CLIPS = {"draft": 8, "paper": 6}
+CLIPS = {"draft": 6, "paper": 4}
 """Clips of a run of `clips_per_hour`, by preset; a worker's first one does not count."""
-PARTS_OF = 3
+PARTS_OF = 2
 """Clips of `seconds_of_a_clip`; one more before them."""
 
 
