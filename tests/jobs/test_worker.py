@@ -67,6 +67,14 @@ def handlers():
             print("x" * 100)
         return {}, {}
 
+    def start(header, buffers):
+        import subprocess
+        return {"code": subprocess.run(["sh", "-c", "exit 3"]).returncode}, {}
+
+    def children(header, buffers):
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return {"pids": [int(pid) for pid in file.read().split()]}, {}
+
     def paths(header, buffers):
         return {"path": sys.path, "modules": sorted(sys.modules)}, {}
 
@@ -268,6 +276,20 @@ def test_forks_go_on_from_the_present(worker):
     assert worker.call("add", {"n": 1})[0]["count"] == 6
     for copy in copies:
         copy.close()
+
+
+def test_copies_that_end_are_reaped_and_what_a_handler_starts_can_be_waited_for(worker):
+    assert worker.call("start")[0]["code"] == 3
+    one, two = worker.fork(2)
+    for process in (worker, one):
+        assert process.call("start")[0]["code"] == 3
+    assert sorted(worker.call("children")[0]["pids"]) == sorted([one.pid, two.pid])
+    with pytest.raises(WorkerError, match="died"):
+        one.call("crash")
+    until = time.monotonic() + 10
+    while worker.call("children")[0]["pids"] != [two.pid]:
+        assert time.monotonic() < until
+    two.close()
 
 
 def test_close_is_final_and_idempotent(target):

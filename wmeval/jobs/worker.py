@@ -152,7 +152,9 @@ def serve(
         sock: a connected stream socket; a forked copy goes on with its own.
         max_bytes: greatest payload accepted.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # copies are reaped by the kernel
+    copies: set[int] = set()
+    # To ignore the signal would do, but libraries could not wait for what they start themselves.
+    signal.signal(signal.SIGCHLD, lambda *_: _bury(copies))
     # Writing to a client that is gone is the end of the socket, not a signal.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     with contextlib.suppress(EOFError, ConnectionError):
@@ -162,7 +164,7 @@ def serve(
             verb, header = head["verb"], head["header"]
             signal.setitimer(signal.ITIMER_REAL, head["timeout"])
             if verb == "fork":
-                sock = _split(sock, header["n"])
+                sock = _split(sock, header["n"], copies)
                 continue
             if verb == "close":
                 _send(sock, {"ok": True, "header": {}}, {})
@@ -205,19 +207,34 @@ def _answer(
         return {"ok": False, "user": False, "message": text}, {}
 
 
-def _split(sock: socket.socket, n: int) -> socket.socket:
-    """Fork n copies; returns the socket that this process goes on with."""
+def _bury(copies: set[int]) -> None:
+    """Reap the copies that have ended, and no other child."""
+    for pid in tuple(copies):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            copies.discard(pid)
+
+
+def _split(sock: socket.socket, n: int, copies: set[int]) -> socket.socket:
+    """Fork n copies, noted by their numbers; returns the socket that this process goes on with."""
     _, descriptors, _, _ = socket.recv_fds(sock, 1, n)
     sys.stdout.flush()
     sys.stderr.flush()
     for i, descriptor in enumerate(descriptors):
-        if os.fork() == 0:
+        pid = os.fork()
+        if pid == 0:
+            copies.clear()
             for other in (*descriptors[i + 1 :], sock.detach()):
                 os.close(other)
             own = socket.socket(fileno=descriptor)
             _send(own, {"ok": True, "header": {"pid": os.getpid()}}, {})
             return own
+        copies.add(pid)
         os.close(descriptor)
+    _bury(copies)  # one may have ended before it was noted
     _send(sock, {"ok": True, "header": {"forked": len(descriptors)}}, {})
     signal.setitimer(signal.ITIMER_REAL, 0)
     return sock

@@ -18,10 +18,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-import signal
 import tempfile
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -79,7 +76,7 @@ class GenesisEngine(SteppedEngine):
         for i in tree.order:
             self._check(scene.bodies[i])
         # What it prints of its progress is for nobody here.
-        with contextlib.redirect_stdout(io.StringIO()), _own_children():
+        with contextlib.redirect_stdout(io.StringIO()):
             import genesis
 
             self._genesis = genesis
@@ -248,23 +245,6 @@ class GenesisEngine(SteppedEngine):
         if self._world is not None:
             self._world.destroy()
         self._world = self._solver = None
-
-
-@contextlib.contextmanager
-def _own_children() -> Iterator[None]:
-    """Let a library wait for processes that it starts.
-
-    A worker leaves the end of its children to the kernel (it ignores SIGCHLD, and so do they); what
-    asks a process of its own for the kind of CPU would then wait for ever.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGCHLD, before)
 
 
 # --- a tree as MJCF -------------------------------------------------------------------------------
