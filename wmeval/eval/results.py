@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, JsonValue, ValidationError
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, first_problem
 from wmeval.scene import Card
 
 FORMAT = "wmeval-results/1"
@@ -21,6 +21,7 @@ NOTE = "own scenes: not comparable with the papers' tables"
 
 Status = Literal["measured", "not_measured", "not_run", "ineligible"]
 MeasureSource = Literal["oracle", "classical", "learned", "none"]
+Document = TypeVar("Document", bound=Card)
 
 
 class PairConfig(Card):
@@ -260,20 +261,33 @@ def read_results(path: str | Path) -> PairResults:
     Raises:
         UserError: not there, not JSON, or not of this format; the message names the field.
     """
+    return read_document(path, PairResults, FORMAT, made_by="wmeval pair")
+
+
+def read_document(path: str | Path, kind: type[Document], form: str, *, made_by: str) -> Document:
+    """Read a card from results.json, or from the one in a folder.
+
+    Args:
+        path: file or folder.
+        kind: of the card.
+        form: what its ``format`` must say.
+        made_by: the command that writes such a file.
+
+    Raises:
+        UserError: not there, not JSON, or not of this format; the message names the field.
+    """
     path = Path(path)
     if path.is_dir():
         path = path / "results.json"
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run `wmeval pair` first") from None
+        raise UserError(f"{path}: no such file; run `{made_by}` first") from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise UserError(f"{path}: not a JSON file that can be read ({error})") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise UserError(f"{path}: not a {FORMAT} file")
+    if not isinstance(document, dict) or document.get("format") != form:
+        raise UserError(f"{path}: not a {form} file")
     try:
-        return PairResults.model_validate(document)
+        return kind.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(p) for p in first["loc"])
-        raise UserError(f"{path}: {place}: {first['msg']}") from error
+        raise UserError(f"{path}: {first_problem(error)}") from error

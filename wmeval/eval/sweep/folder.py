@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wmeval.errors import UserError
+from wmeval.eval.results import dumps
 from wmeval.eval.sweep.cells import CellResult
-from wmeval.eval.sweep.results import dumps
 from wmeval.jobs.atomic import FolderKind, write_bytes, write_text
 from wmeval.records import WorldLog
 

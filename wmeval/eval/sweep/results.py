@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from wmeval.assets.gauge_published import published
-from wmeval.errors import UserError, first_problem
+from wmeval.eval.results import read_document
 from wmeval.eval.sweep.cells import CellResult, EngineSpec
 from wmeval.scene import Card
 
@@ -142,29 +141,10 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
     return tuple(out)
 
 
-def dumps(results: Card) -> str:
-    """Stable text."""
-    return json.dumps(results.model_dump(mode="json"), sort_keys=True, indent=1) + "\n"
-
-
 def read_sweep(path: str | Path) -> SweepResults:
     """Read a sweep's results.json, or the one in a folder.
 
     Raises:
         UserError: not there, not JSON, or not of this format.
     """
-    path = Path(path)
-    if path.is_dir():
-        path = path / "results.json"
-    try:
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run `wmeval sweep gauge` first") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a JSON file that can be read ({error})") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise UserError(f"{path}: not a {FORMAT} file")
-    try:
-        return SweepResults.model_validate(document)
-    except ValidationError as error:
-        raise UserError(f"{path}: {first_problem(error)}") from error
+    return read_document(path, SweepResults, FORMAT, made_by="wmeval sweep gauge")

@@ -19,12 +19,13 @@ from wmeval.datasets.checksums import sha256_of
 from wmeval.envs.gauge.configurations import NAMES, ROWS, settings_of
 from wmeval.errors import UserError, one_line
 from wmeval.eval.conformance import CHECKS, rows_of, run_suite
+from wmeval.eval.results import dumps
 from wmeval.eval.sweep import conclude
 from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, EngineSpec
 from wmeval.eval.sweep.compare import with_ranges
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
-from wmeval.eval.sweep.results import SweepResults, dumps, flat_rows
+from wmeval.eval.sweep.results import SweepResults, flat_rows
 from wmeval.eval.sweep.running import Arrays, prepare, run_cell, version_of
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings
 from wmeval.jobs.atomic import claim, write_text
