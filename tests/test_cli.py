@@ -6,9 +6,10 @@ import sys
 import time
 
 import pytest
+import typer
 
 import wmeval.doctor
-from wmeval.cli import main, parse_seeds, parse_settings, parse_size
+from wmeval.cli import app, main, parse_seeds, parse_settings, parse_size
 from wmeval.envs.adapters import ADAPTERS
 from wmeval.errors import LINE_LENGTH, UserError
 
@@ -241,3 +242,17 @@ def test_adapters_and_derived_layers_are_described(capsys):
     out = run(capsys, "list", "adapters")[1]
     assert all(row.summary in out for row in ADAPTERS.values())
     assert "from depth, ids" in run(capsys, "list", "layers")[1]
+
+
+def commands(command, path=()):
+    """Paths of a command and of all below it."""
+    yield path
+    for name, one in getattr(command, "commands", {}).items():
+        yield from commands(one, (*path, name))
+
+
+@pytest.mark.parametrize("path", commands(typer.main.get_command(app)), ids=" ".join)
+def test_help_of_every_command_is_shown(path, capsys):
+    code, out, err = run(capsys, *path, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: {' '.join(('wmeval', *path))} ")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 app = typer.Typer(
+    rich_markup_mode=None,  # brackets of our texts are no markup
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
