@@ -251,7 +251,7 @@ def commands(command, path=()):
         yield from commands(one, (*path, name))
 
 
-@pytest.mark.parametrize("path", commands(typer.main.get_command(app)), ids=" ".join)
+@pytest.mark.parametrize("path", [*commands(typer.main.get_command(app))], ids=" ".join)
 def test_help_of_every_command_is_shown(path, capsys):
     code, out, err = run(capsys, *path, "--help")
     assert (code, err) == (0, "")
