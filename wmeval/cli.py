@@ -870,9 +870,10 @@ def sweep_gauge(
     from wmeval.eval.sweep import planning
     from wmeval.eval.sweep.cells import parse_engines
     from wmeval.eval.sweep.compare import compare
-    from wmeval.eval.sweep.report import terminal_tables, write_sweep_report
+    from wmeval.eval.sweep.report import write_sweep_report
     from wmeval.eval.sweep.results import read_sweep
     from wmeval.eval.sweep.sweeping import run_sweep
+    from wmeval.eval.sweep.tables import terminal_tables
 
     if fail_on_regression and baseline is None:
         raise UserError("--fail-on-regression compares with a --baseline: name one")
@@ -921,6 +922,7 @@ def _report_sweep(results: Any, page: Path) -> None:
         _print(f"twice: {one.cell}: {found} ({one.engine} {declared})")
     counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in results.counts().items())
     _print(f"cells: {counts}")
+    _print(results.gate())
     _print(f"report: {page}")
 
 

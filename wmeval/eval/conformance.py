@@ -460,10 +460,15 @@ CHECKS: dict[str, Check] = {check.name: check for check in _checks()}
 
 
 def spec_of(
-    check: Check, engine: str, config: EngineConfig | None = None, *, substeps: int = 1
+    check: Check,
+    engine: str,
+    config: EngineConfig | None = None,
+    *,
+    substeps: int = 1,
+    dt: Fraction | None = None,
 ) -> WorldSpec:
-    """The world of a check, at ``substeps`` times its rate."""
-    dt = Fraction(1, check.rate * substeps)
+    """The world of a check, at a step of ``dt`` [s], or at ``substeps`` times its rate."""
+    dt = dt or Fraction(1, check.rate * substeps)
     return WorldSpec(
         check.scene(), {}, (), SceneClock(dt, dt), EventRules(), engine, config or EngineConfig()
     )
@@ -475,7 +480,9 @@ def run_suite(
     *,
     checks: Sequence[str] | None = None,
     substeps: int = 1,
+    dt: Fraction | None = None,
     told: Callable[[Outcome], None] | None = None,
+    taken: list[World] | None = None,
 ) -> list[Outcome]:
     """Run checks on an engine, one worker for all.
 
@@ -484,7 +491,10 @@ def run_suite(
         config: its settings; None: defaults.
         checks: names; None: all.
         substeps: times the rate of every check.
+        dt: substep of every check [s], in place of that.
         told: hears of every outcome as it comes.
+        taken: a world that is no longer needed, whose worker is used again; the last one of the
+            suite is left there. None: nothing is left open.
 
     Raises:
         UserError: an unknown check or engine.
@@ -494,24 +504,31 @@ def run_suite(
     if unknown:
         raise UserError(f"no check {unknown[0]!r}: choose from {', '.join(CHECKS)}")
     out: list[Outcome] = []
-    world: World | None = None
+    world: World | None = taken.pop() if taken else None
     try:
         for name in names:
-            outcome, world = _run(CHECKS[name], engine, config, substeps, world)
+            step = dt or Fraction(1, CHECKS[name].rate * substeps)
+            outcome, world = _run(CHECKS[name], engine, config, step, world)
             out.append(outcome)
             if told is not None:
                 told(outcome)
-    finally:
+    except BaseException:
         if world is not None:
             world.close()
+        raise
+    if world is not None:
+        if taken is None:
+            world.close()
+        else:
+            taken.append(world)
     return out
 
 
 def _run(
-    check: Check, engine: str, config: EngineConfig | None, substeps: int, last: World | None
+    check: Check, engine: str, config: EngineConfig | None, dt: Fraction, last: World | None
 ) -> tuple[Outcome, World | None]:
     info = engine_info(engine)
-    spec = spec_of(check, engine, config, substeps=substeps)
+    spec = spec_of(check, engine, config, dt=dt)
     started = time.perf_counter()
 
     def outcome(status: Status, effective: float | None, reason: str = "") -> Outcome:
@@ -532,7 +549,7 @@ def _run(
     except WorkerError as error:
         return outcome("failed", None, one_line(error.what)), None
     try:
-        steps = round(check.seconds * check.rate * substeps)
+        steps = round(check.seconds / dt)
         log = world.advance((), steps, Probe("substeps"))
         effective = check.measure(WorldLog.concatenate([first, log]))
     except UserError as error:
@@ -557,6 +574,7 @@ def rows_of(outcomes: Iterable[Outcome]) -> list[dict[str, str | float | None]]:
             "asked": o.asked,
             "effective": o.effective,
             "tolerance": CHECKS[o.check].tolerance,
+            "off_by": None if o.effective is None else o.effective - o.asked,
             "status": o.status,
             "reason": o.reason,
             "wall_s": o.wall_s,

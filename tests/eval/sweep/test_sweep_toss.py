@@ -11,8 +11,9 @@ from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE
 from wmeval.errors import UserError
 from wmeval.eval.sweep import planning, toss
 from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
-from wmeval.eval.sweep.report import terminal_tables, write_sweep_report
+from wmeval.eval.sweep.report import write_sweep_report
 from wmeval.eval.sweep.sweeping import run_sweep
+from wmeval.eval.sweep.tables import terminal_tables
 from wmeval.records import StateLog
 
 REAL = Path(__file__).parents[4] / "shared/data/contactnets/contactnets_cube_tosses.npz"

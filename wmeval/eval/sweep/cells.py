@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, one_line
 from wmeval.jobs.ledger import checksum
 from wmeval.scene import Card
 from wmeval.sim.engines import ENGINES
+from wmeval.sim.protocol import EngineConfig
 
 Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"]
 STATUSES: dict[Status, str] = {
@@ -133,6 +134,25 @@ class Cell(Card):
         return f"{slug}-{checksum([self.model_dump(mode='json'), stamp])[:12]}"
 
 
+def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
+    """A configuration with a grid point's settings in place of its own.
+
+    Raises:
+        UserError: a value of the wrong kind.
+    """
+    own = {k: v for k, v in cell.grid.items() if k != "dt"}
+    fields: dict[str, Any] = {
+        name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
+    }
+    options: dict[str, JsonValue] = {**base.options, **own}
+    if cell.engine.python:
+        options["python"] = cell.engine.python
+    try:
+        return EngineConfig.model_validate({**base.model_dump(), **fields, "options": options})
+    except ValueError as error:
+        raise UserError(f"--grid: {one_line(str(error), 200)}") from error
+
+
 class Measurement(Card):
     """One number of one cell.
 
@@ -148,6 +168,9 @@ class Measurement(Card):
         n: frames that it is of.
         low, high: 95 % interval, or the range over repeats; None where there is none.
         reason: why it is missing.
+        counts: whether the engine has the parameters that the number rests on, by the conformance
+            suite under this cell's settings; None where the suite was not run.
+        because: where it does not count, the checks that are off.
     """
 
     metric: str
@@ -161,6 +184,8 @@ class Measurement(Card):
     low: float | None = None
     high: float | None = None
     reason: str = ""
+    counts: bool | None = None
+    because: str = ""
 
     @property
     def normalised(self) -> float | None:

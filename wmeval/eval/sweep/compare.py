@@ -113,6 +113,8 @@ def compare(old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANC
                     out.append(Change("lost", name, label, f"{m.value:.6g} {m.unit}", "missing"))
                 continue
             compared += 1
+            if m.counts and n.counts is False:
+                out.append(Change("lost", name, label, "counts", f"does not: {n.because}"))
             slack = FLOOR * _scale(m)
             texts = f"{m.value:.6g} {m.unit}", f"{n.value:.6g} {n.unit}"
             if b[1] > a[2] * (1 + tolerance) + slack:

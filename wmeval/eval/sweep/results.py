@@ -84,7 +84,7 @@ class SweepResults(Card):
         twice: cells that ran twice.
         converged, apart: convergence in the step, and the engines' spread.
         conformance: asked against effective parameters, rows as `eval.conformance.rows_of` with
-            engine label and configuration.
+            engine label, configuration, step and settings.
         rows: one per number, flat: for tables and data frames; made from the cells.
     """
 
@@ -108,6 +108,17 @@ class SweepResults(Card):
             out[cell.status] = out.get(cell.status, 0) + 1
         return out
 
+    def gate(self) -> str:
+        """What the conformance suite says about the numbers, in a sentence."""
+        if not self.conformance:
+            return "conformance was not run: nothing says which numbers count"
+        off = sum(r["status"] in ("off", "failed") for r in self.conformance)
+        told = [m.counts for c in self.cells for m in c.measurements if m.counts is not None]
+        return (
+            f"conformance: {len(self.conformance)} checks, {off} off; "
+            f"{sum(told)} of {len(told)} numbers count"
+        )
+
 
 def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
     """One row a number; a cell without any has one row that says why."""
@@ -129,6 +140,7 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
                     "metric": m.metric, "truth": m.truth, "value": m.value, "unit": m.unit,
                     "expected": m.expected, "error": m.error, "normalised": m.normalised,
                     "n": m.n, "low": m.low, "high": m.high,
+                    "counts": m.counts, "because": m.because,
                     "reason": r.reason or m.reason,
                     **{
                         f"published_{k}": v

@@ -21,7 +21,15 @@ from wmeval.envs.gauge.build import Built, build
 from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
 from wmeval.envs.gauge.family_env import CHAINED
 from wmeval.errors import UserError, one_line
-from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, Measurement, Status, fraction
+from wmeval.eval.sweep.cells import (
+    NOT_HERE,
+    Cell,
+    CellResult,
+    Measurement,
+    Status,
+    engine_config,
+    fraction,
+)
 from wmeval.eval.sweep.depths import LIMIT, greatest_depth
 from wmeval.eval.sweep.measure import measure
 from wmeval.eval.sweep.toss import FAMILY, run_toss
@@ -29,7 +37,7 @@ from wmeval.jobs import installed
 from wmeval.jobs.worker import WorkerError
 from wmeval.records import StateLog, WorldLog
 from wmeval.sim.engines import WORKERS, engine_info
-from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec, check_kinds
+from wmeval.sim.protocol import EventRules, Probe, WorldSpec, check_kinds
 from wmeval.sim.world import WorkerWorld, World, open_world
 
 F8 = NDArray[np.float64]
@@ -82,25 +90,6 @@ def prepare(cell: Cell) -> Prepared:
     return Prepared(card, built, settings, spec, card.frames(cell.subtask, cell.material))
 
 
-def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
-    """A configuration with a grid point's settings in place of its own.
-
-    Raises:
-        UserError: a value of the wrong kind.
-    """
-    own = {k: v for k, v in cell.grid.items() if k != "dt"}
-    fields: dict[str, Any] = {
-        name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
-    }
-    options: dict[str, JsonValue] = {**base.options, **own}
-    if cell.engine.python:
-        options["python"] = cell.engine.python
-    try:
-        return EngineConfig.model_validate({**base.model_dump(), **fields, "options": options})
-    except ValueError as error:
-        raise UserError(f"--grid: {one_line(str(error), 200)}") from error
-
-
 def version_of(cell: Cell) -> str:
     """The engine's version; "" where it is not installed."""
     adapter = cell.engine.adapter
@@ -111,7 +100,7 @@ def version_of(cell: Cell) -> str:
     return engine_info(adapter).version
 
 
-_last: list[World] = []
+last_world: list[World] = []
 """The world whose worker, with its compiled kernels, the next cell of this process takes over."""
 
 
@@ -152,7 +141,7 @@ def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arra
     try:
         result, arrays = run_toss(
             cell, key, engine_config, limit=limit, version=version_of(cell),
-            deterministic=engine_info(adapter).deterministic, taken=_last,
+            deterministic=engine_info(adapter).deterministic, taken=last_world,
         )  # fmt: skip
     except WorkerError as error:
         return _crashed(cell, key, _last_line(error.what)), {}
@@ -162,7 +151,7 @@ def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arra
         return _crashed(cell, key, one_line(f"{type(error).__name__}: {error}")), {}
     now = cpu_seconds(None)
     # A worker that ran them is another process, and has run others before.
-    own = start is not None and now is not None and not isinstance(_last[-1], WorkerWorld)
+    own = start is not None and now is not None and not isinstance(last_world[-1], WorkerWorld)
     return result.model_copy(
         update={"cpu_s": now - start if own and now and start else None}
     ), arrays
@@ -185,7 +174,7 @@ def _stepped(
     wall, cpu = 0.0, None
     build_s = 0.0
     try:
-        world = open_world(spec, instead_of=_last.pop() if _last else None)
+        world = open_world(spec, instead_of=last_world.pop() if last_world else None)
         try:
             states.append(world.reset())
             build_s = time.perf_counter() - began
@@ -198,7 +187,7 @@ def _stepped(
             world.close()
             raise
         if isinstance(world, WorkerWorld):
-            _last.append(world)
+            last_world.append(world)
         else:
             world.close()
     except WorkerError as error:

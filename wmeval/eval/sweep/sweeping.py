@@ -6,7 +6,6 @@ import contextlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,17 +15,17 @@ from pydantic import JsonValue
 import wmeval
 from wmeval.assets.gauge_cards import families
 from wmeval.datasets.checksums import sha256_of
-from wmeval.envs.gauge.configurations import NAMES, ROWS, settings_of
+from wmeval.envs.gauge.configurations import NAMES, settings_of
 from wmeval.errors import UserError, one_line
-from wmeval.eval.conformance import CHECKS, rows_of, run_suite
 from wmeval.eval.results import dumps
 from wmeval.eval.sweep import conclude
-from wmeval.eval.sweep.cells import NOT_HERE, Cell, CellResult, EngineSpec
+from wmeval.eval.sweep.cells import Cell, CellResult, EngineSpec
 from wmeval.eval.sweep.compare import with_ranges
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
+from wmeval.eval.sweep.gates import Suite, conformance_rows, failed_rows, gated, suites_of
 from wmeval.eval.sweep.results import SweepResults, flat_rows
-from wmeval.eval.sweep.running import Arrays, prepare, run_cell, version_of
+from wmeval.eval.sweep.running import Arrays, last_world, prepare, run_cell, version_of
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings
 from wmeval.jobs.atomic import claim, write_text
 from wmeval.jobs.executors import Outcome, make_executor
@@ -37,21 +36,6 @@ BUILD_LIMIT = 900.0
 """Time beside a cell's own limit that its process may take [s]: kernels may have to be compiled."""
 AGAIN = ("crash", "time_out")
 """What ``retry`` runs once more."""
-
-
-@dataclass(frozen=True)
-class Suite:
-    """A conformance suite to run: an engine under a configuration."""
-
-    engine: EngineSpec
-    config: str
-
-    def key(self) -> str:
-        """Name of its file."""
-        version = _version(self.engine)
-        return (
-            f"{self.engine.label}-{checksum([self.engine.model_dump(), self.config, version])[:12]}"
-        )
 
 
 @cache
@@ -89,6 +73,10 @@ def _toss_stamp(cell: Cell, config: str) -> str:
     data = sha256_of(path) if path.is_file() else str(path)
     settings = [chosen.hz, chosen.config.model_dump(mode="json")]
     return checksum([wmeval.__version__, _version(cell.engine), config, settings, data])
+
+
+def _key(suite: Suite) -> str:
+    return suite.key(f"{wmeval.__version__} {_version(suite.engine)}")
 
 
 Unit = tuple[Literal["cell", "suite"], Any, str]
@@ -147,12 +135,15 @@ def run_sweep(
                 done[cell.name] = old
             else:
                 units.append(("cell", cell, keys[cell.name]))
-        suites = _suites(cells) if conformance else []
+        suites = suites_of(cells) if conformance else []
         units += [
-            ("suite", s, s.key())
+            ("suite", s, _key(s))
             for s in suites
-            if not (out / "conformance" / f"{s.key()}.json").is_file()
+            if not (out / "conformance" / f"{_key(s)}.json").is_file()
         ]
+        # Engine by engine, its suites first: a worker keeps its engine.
+        labels = list(dict.fromkeys(c.engine.label for c in cells))
+        units.sort(key=lambda u: (labels.index(u[1].engine.label), u[0] != "suite"))
         total, ended = len(cells) + len(suites), len(cells) + len(suites) - len(units)
         if progress is not None:
             progress(ended, total, "")
@@ -170,8 +161,10 @@ def run_sweep(
                 said = f"{what.name}: {result.status}" + (
                     f" ({result.reason})" if result.reason else ""
                 )
-            elif outcome.error:
-                _write_suite(out, key, _failed_suite(what, outcome.error))
+            else:
+                if outcome.error:
+                    _write_suite(out, key, failed_rows(what, outcome.error, _version(what.engine)))
+                said = f"{what.engine.label}:{what.config}: conformance, {len(what.checks)} checks"
             if progress is not None:
                 progress(ended, total, said)
 
@@ -192,7 +185,7 @@ def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
     kind, what, key = unit
     folder = Path(out)
     if kind == "suite":
-        _write_suite(folder, key, conformance_rows(what))
+        _write_suite(folder, key, conformance_rows(what, last_world))
         return None
 
     def keep(result: CellResult, log: WorldLog | None, arrays: Arrays) -> None:
@@ -226,9 +219,10 @@ def gather(
     engines = {c.cell.engine.label: c.cell.engine for c in cells}
     rows: list[dict[str, JsonValue]] = []
     for suite in suites:
-        path = out / "conformance" / f"{suite.key()}.json"
+        path = out / "conformance" / f"{_key(suite)}.json"
         if path.is_file():
             rows += json.loads(path.read_text("utf-8"))
+    cells = gated(cells, rows)
     return SweepResults(
         wmeval=wmeval.__version__,
         plan=plan,
@@ -292,62 +286,9 @@ def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
             out / "sweep.json",
             json.dumps({"format": "wmeval-sweep/1", "plan": plan}, indent=1) + "\n",
         )
-        made = gather(out, results, _suites([r.cell for r in results]), plan)
+        made = gather(out, results, suites_of([r.cell for r in results]), plan)
         write_results(out, made)
     return made
-
-
-# --- conformance ----------------------------------------------------------------------------------
-
-
-def _suites(cells: Sequence[Cell]) -> list[Suite]:
-    """Of every engine and known configuration; fitted numbers are of one family only."""
-    found = {
-        Suite(c.engine, c.config): None
-        for c in cells
-        if c.config in NAMES and c.engine.adapter not in NOT_HERE
-    }
-    return list(found)
-
-
-def conformance_rows(suite: Suite) -> list[dict[str, JsonValue]]:
-    """The suite of an engine, every check at the settings of its kind of body."""
-    rates: dict[str, list[str]] = {}
-    for name, check in CHECKS.items():
-        kinds = {d.kind for d in check.scene().deformables}
-        rate = "volume" if "soft" in kinds else "textile" if kinds else "rigid"
-        rates.setdefault(rate, []).append(name)
-    out: list[dict[str, JsonValue]] = []
-    for rate, names in rates.items():
-        row = ROWS.get((suite.config, suite.engine.adapter, rate))
-        config = row.config if row is not None else None
-        if config is not None and suite.engine.python:
-            options = {**config.options, "python": suite.engine.python}
-            config = config.model_copy(update={"options": options})
-        groups: dict[int, list[str]] = {}
-        for name in names:
-            finer = max(1, round(row.hz / CHECKS[name].rate)) if row is not None else 1
-            groups.setdefault(finer, []).append(name)
-        for substeps, group in groups.items():
-            outcomes = run_suite(suite.engine.adapter, config, checks=group, substeps=substeps)
-            out += [
-                {**row_, "label": suite.engine.label, "config": suite.config}
-                for row_ in rows_of(outcomes)
-            ]
-    order = list(CHECKS)
-    return sorted(out, key=lambda r: order.index(str(r["check"])))
-
-
-def _failed_suite(suite: Suite, error: str) -> list[dict[str, JsonValue]]:
-    return [
-        {
-            "check": name, "quantity": c.quantity, "unit": c.unit, "engine": suite.engine.adapter,
-            "version": _version(suite.engine), "asked": c.asked, "effective": None,
-            "tolerance": c.tolerance, "status": "failed", "reason": one_line(error), "wall_s": 0.0,
-            "label": suite.engine.label, "config": suite.config,
-        }
-        for name, c in CHECKS.items()
-    ]  # fmt: skip
 
 
 def _write_suite(out: Path, key: str, rows: list[dict[str, JsonValue]]) -> None:

@@ -1,0 +1,213 @@
+"""What numbers rest on: the table, the gate, and a sweep whose engine is off."""
+
+import json
+
+import pytest
+
+from wmeval.assets.gauge_cards import families
+from wmeval.cli import main
+from wmeval.envs.gauge.configurations import ROWS
+from wmeval.errors import UserError
+from wmeval.eval.conformance import CHECKS
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
+from wmeval.eval.sweep.compare import compare
+from wmeval.eval.sweep.conformance_tables import conformance_lines, other_checks
+from wmeval.eval.sweep.gates import (
+    RESTS,
+    WHOLE,
+    checks_of,
+    gated,
+    kind_of,
+    profile_of,
+    rests_on,
+    said,
+    suites_of,
+)
+from wmeval.eval.sweep.report import write_sweep_report
+from wmeval.eval.sweep.results import read_sweep
+from wmeval.eval.sweep.sweeping import run_sweep
+from wmeval.eval.sweep.tables import main_lines, ranking
+from wmeval.eval.sweep.toss import FAMILY
+
+
+def cells_of(tasks, config="published-settings", engines="bullet", grid=""):
+    return planning.plan(
+        parse_engines(engines), planning.tasks_of(tasks), [config], planning.parse_grid(grid),
+        twice="none",
+    )  # fmt: skip
+
+
+def test_every_family_rests_on_checks_that_exist():
+    for card in families().values():
+        for subtask in card.subtasks:
+            checks = checks_of(card.id, subtask)
+            assert checks, card.id
+            for metric in card.metrics:
+                assert set(rests_on(card.id, subtask, metric)) <= set(checks)
+    assert checks_of(FAMILY, "20") == ("free_fall", "bounce_0.2", "friction_slide")
+    named = {c for row in (*RESTS.values(), *WHOLE.values()) for c in row}
+    assert named <= set(CHECKS)
+    assert {f for f, _, _ in RESTS} == {*families(), FAMILY}
+    with pytest.raises(UserError, match="add a row to RESTS"):
+        rests_on("juggling", "1", "rmse")
+
+
+def test_the_most_particular_row_is_taken():
+    assert rests_on("newtons_cradle", "1", "lsd") == ("pendulum_period",)
+    assert "bounce_0.2" in rests_on("newtons_cradle", "1", "mte_first")
+    assert rests_on("turntable", "2", "rmse", "cube_on_turntable") == ("friction_slide",)
+    # Up to the first contact it only falls; the whole record, against real data, does more.
+    assert rests_on("nonsmooth_contact", "1", "rmse", "falls_until_contact") == ("free_fall",)
+    assert "friction_slide" in rests_on("nonsmooth_contact", "1", "rmse", "real")
+    assert rests_on("textile_flinging", "1", "sum", "curvature_sums_to_zero") == ()
+
+
+def test_checks_run_under_the_settings_of_their_cells():
+    cells = cells_of("slope_slider/2/wood", grid="dt=1/360,1/720")
+    suites = suites_of(cells)
+    base = {c: s.dt for s in suites[:2] for c in s.checks}
+    assert set(base) == set(CHECKS)
+    assert 1 / base["free_fall"] == ROWS["published-settings", "bullet", "rigid"].hz
+    assert [(str(s.dt), s.checks) for s in suites[2:]] == [
+        ("1/360", ("friction_slide",)),
+        ("1/720", ("friction_slide",)),
+    ]
+    assert profile_of(cells[0])[2] == "1/360"
+    # Bullet's free bodies are tuned otherwise than its other rigid ones.
+    free = suites_of(cells_of("bouncing_ball", "tuned"))[-1]
+    assert json.loads(free.settings)["options"]["split_impulse"] == 1
+    assert free.checks == ("free_fall", "bounce_0.5")
+    # A rope is solved by a textile's settings: so is the friction that it rests on.
+    suites = suites_of(cells_of("rope_winding", engines="newton"))
+    (rope,) = [s for s in suites if "cloth_stretch" in s.checks]
+    assert json.loads(rope.settings)["options"]["solver"] == "vbd"
+    assert kind_of("cloth_stretch") == "textile"
+    assert set(rope.checks) == {"free_fall", "friction_slide", "cloth_stretch"}
+    assert suites_of(cells_of("bouncing_ball", engines="isaac")) == []
+
+
+def test_a_fitted_file_has_its_own_checks(tmp_path):
+    path = tmp_path / "fit.yaml"
+    path.write_text("family: pendulum\nfitted_on: first half\nhz: 720\n")
+    (suite,) = suites_of(cells_of("pendulum/1/metal", str(path)))
+    assert (str(suite.dt), suite.checks) == ("1/720", ("pendulum_period", "pendulum_energy"))
+
+
+def row_of(cell, check, effective, status, reason=""):
+    label, config, dt, settings = profile_of(cell)
+    c = CHECKS[check]
+    return {
+        "label": label, "config": config, "dt": dt, "settings": settings, "check": check,
+        "asked": c.asked, "unit": c.unit, "effective": effective, "status": status,
+        "reason": reason, "tolerance": c.tolerance, "quantity": c.quantity,
+        "off_by": None if effective is None else effective - c.asked,
+    }  # fmt: skip
+
+
+def result_of(cell, value, metric="rmse"):
+    m = Measurement(metric=metric, truth="cube_slides", value=value, unit="mm")
+    return CellResult(cell=cell, key="k", status="ok", measurements=(m,))
+
+
+def test_an_off_parameter_takes_numbers_out_and_says_which():
+    (cell,) = cells_of("textile_bending/1/rayon", engines="newton")
+    rows = [row_of(cell, "cloth_stretch", 33.0, "off")]
+    (one,) = gated([result_of(cell, 1.0)], rows)
+    (m,) = one.measurements
+    assert (m.counts, m.because) == (False, "cloth_stretch: 33 of 100 N/m")
+    (one,) = gated([result_of(cell, 1.0)], [row_of(cell, "cloth_stretch", 99.0, "ok")])
+    assert (one.measurements[0].counts, one.measurements[0].because) == (True, "")
+    (one,) = gated([result_of(cell, 1.0)], [])
+    assert one.measurements[0].counts is None
+    # Another step is another engine: its checks do not speak for this cell.
+    other = {**rows[0], "dt": "1/9000"}
+    assert gated([result_of(cell, 1.0)], [other])[0].measurements[0].counts is None
+    failed = row_of(cell, "cloth_stretch", None, "failed", "it tore")
+    assert said(failed) == "cloth_stretch: failed (it tore)"
+
+
+def test_what_does_not_count_is_shown_and_not_ranked():
+    cells = cells_of("slope_slider/2/wood", engines="bullet,newton,genesis")
+    near, far, unknown = (result_of(c, v) for c, v in zip(cells, (1.0, 5.0, 9.0), strict=True))
+    rows = [row_of(cells[0], "friction_slide", 0.1, "off"),
+            row_of(cells[1], "friction_slide", 0.3, "ok")]  # fmt: skip
+    made = gated([near, far, unknown], rows)
+    from wmeval.eval.sweep.results import SweepResults
+
+    results = SweepResults(wmeval="0", engines=tuple(c.engine for c in cells), versions={},
+                           cells=tuple(made))  # fmt: skip
+    line = next(x for x in main_lines(results, "published-settings") if x.what == "RMSE")
+    assert [e.best for e in line.entries] == [False, True, False]
+    assert line.entries[0].idle == "does not count: friction_slide: 0.1 of 0.3"
+    assert line.entries[0].text != "–"
+
+
+def test_an_engine_whose_friction_is_off_ends_last_among_the_tosses():
+    cells = cells_of("cube_toss/4", engines="bullet,newton")
+
+    def tossed(cell, error, counts):
+        m = Measurement(metric="position_error", truth="real", value=error, counts=counts,
+                        because="" if counts else "free_fall: 9 of 9.81 m/s^2")  # fmt: skip
+        return CellResult(cell=cell, key="k", status="ok", measurements=(m,))
+
+    made = ranking([tossed(cells[0], 1.0, False), tossed(cells[1], 50.0, True)])
+    assert [s.result.cell.engine.label for s in made] == ["newton", "bullet"]
+    assert not made[1].tied
+
+
+@pytest.fixture(scope="module")
+def loose(tmp_path_factory):
+    """Bullet that bounces from 10 m/s only, and Bullet as it is."""
+    out = tmp_path_factory.mktemp("gates") / "loose"
+    cells = cells_of("bouncing_ball", "tuned", grid="restitution_threshold=0.01,10.0")
+    return out, run_sweep(cells, out, workers=0)
+
+
+def test_a_sweep_gates_its_numbers(loose):
+    out, results = loose
+    good, bad = results.cells
+    assert all(m.counts for m in good.measurements)
+    rmse = bad.measurement("rmse")
+    assert rmse.counts is False
+    assert rmse.because == "bounce_0.5: 0 of 0.5"
+    rows = [r for r in results.rows if r["metric"] == "rmse"]
+    assert [r["counts"] for r in rows] == [True, False]
+    assert read_sweep(out) == results
+    whole = {r["check"] for r in results.conformance}
+    assert whole == set(CHECKS)
+    assert all(
+        r["off_by"] == pytest.approx(r["effective"] - r["asked"])
+        for r in results.conformance if r["effective"] is not None
+    )  # fmt: skip
+
+
+def test_the_page_and_a_comparison_tell_the_gate(loose):
+    out, results = loose
+    page = write_sweep_report(results, out, strips=False).read_text()
+    assert "does not count: bounce_0.5: " in page
+    assert "Which checks a number rests on" in page
+    heads, lines = conformance_lines(results.conformance)
+    assert heads == ["bullet, tuned"]
+    assert [x.check for x in lines] == list(CHECKS)
+    assert {o.check for o in other_checks(results.conformance)} == {"free_fall", "bounce_0.5"}
+    good, _ = results.cells
+    before = results.model_copy(update={"cells": (good,)})
+    fallen = good.model_copy(update={"measurements": tuple(
+        m.model_copy(update={"counts": False, "because": "bounce_0.5: 0 of 0.5"})
+        for m in good.measurements
+    )})  # fmt: skip
+    made = compare(before, results.model_copy(update={"cells": (fallen,)}))
+    assert {(c.kind, c.after) for c in made.changes} == {("lost", "does not: bounce_0.5: 0 of 0.5")}
+
+
+def test_without_the_suite_nothing_is_said_to_count(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(
+            ["sweep", "gauge", "--tasks", "slope_slider/1/wood", "--out", str(tmp_path / "s"),
+             "--workers", "0", "--no-conformance", "--no-strips"]
+        )  # fmt: skip
+    assert "conformance was not run" in capsys.readouterr().out
+    results = read_sweep(tmp_path / "s")
+    assert {m.counts for c in results.cells for m in c.measurements} == {None}
+    assert "The conformance suite was not run" in (tmp_path / "s" / "report.html").read_text()

@@ -1,0 +1,303 @@
+"""Tables of a sweep: GAUGE's metrics, predicted numbers, conformance, standings of the tosses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wmeval.assets.gauge_cards import families
+from wmeval.assets.gauge_published import PublishedResults, published
+from wmeval.errors import one_line
+from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
+from wmeval.eval.sweep.cells import CellResult, Measurement
+from wmeval.eval.sweep.results import SweepResults
+from wmeval.eval.sweep.toss import FAMILY, Standing, standings
+from wmeval.eval.wording import number
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Column:
+    """An engine with its configuration and grid point."""
+
+    engine: str
+    config: str
+    point: str
+    version: str
+
+    @property
+    def title(self) -> str:
+        """As tables head it."""
+        return self.engine + (f" [{self.point}]" if self.point else "")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of the table: texts, and whether it is the best of its row.
+
+    A number that does not count says because of what, and is never the best.
+    """
+
+    text: str
+    more: str = ""
+    best: bool = False
+    bad: bool = False
+    idle: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the table."""
+
+    task: str
+    what: str
+    truth: str
+    expected: str
+    entries: tuple[Entry, ...]
+    published: tuple[Entry, ...] = ()
+
+
+def columns(results: SweepResults, config: str) -> list[Column]:
+    """Engines and grid points that ran under a configuration, in their order."""
+    found = {
+        Column(*r.cell.setting, results.versions.get(r.cell.engine.label, "")): None
+        for r in results.cells
+        if r.cell.config == config
+    }
+    return list(found)
+
+
+def by_setting(results: SweepResults, config: str) -> dict[str, dict[tuple[str, str], CellResult]]:
+    """Task -> (engine, point) -> cell."""
+    out: dict[str, dict[tuple[str, str], CellResult]] = {}
+    for r in results.cells:
+        if r.cell.config == config and not r.cell.repeat:
+            out.setdefault(r.cell.task, {})[r.cell.setting[0], r.cell.setting[2]] = r
+    return out
+
+
+def _distance(metric: str, normalised: float) -> float:
+    """How far a normalised value is from right: errors from 0, the others from the real 1."""
+    if metric in ("rmse", "dtw", "el"):
+        return abs(normalised)
+    return abs(normalised - 1)
+
+
+def main_lines(results: SweepResults, config: str) -> list[Line]:
+    """GAUGE's metrics, over the real baselines as the paper divides them; best in bold."""
+    heads = columns(results, config)
+    known = published()
+    out = []
+    for task, cells in by_setting(results, config).items():
+        family, subtask, material = task.split("/")
+        if family == FAMILY:
+            continue
+        for metric in families()[family].metrics:
+            truths = dict.fromkeys(
+                m.truth
+                for cell in cells.values()
+                for m in cell.measurements
+                if m.metric == metric and m.expected is None and m.value is not None
+            )
+            for truth in truths or ("",):
+                found: list[tuple[CellResult | None, Measurement | None]] = []
+                for head in heads:
+                    cell = cells.get((head.engine, head.point))
+                    one = cell.measurement(metric, truth) if cell is not None else None
+                    found.append((cell, one))
+                out.append(
+                    Line(
+                        task, metric_title(metric), truth, "", _entries(metric, found),
+                        _published(known, family, subtask, material, metric),
+                    )
+                )  # fmt: skip
+    return out
+
+
+def metric_title(metric: str) -> str:
+    """A metric as tables head it."""
+    row = GAUGE_METRICS.get(metric)
+    return row.title if row is not None else metric.replace("_", " ")
+
+
+def _entries(
+    metric: str, found: Sequence[tuple[CellResult | None, Measurement | None]]
+) -> tuple[Entry, ...]:
+    scores = [
+        _score(metric, m) if m is not None and m.value is not None and _ranked(m) else math.inf
+        for _, m in found
+    ]
+    least = min(scores, default=math.inf)
+    out = []
+    for (cell, m), score in zip(found, scores, strict=True):
+        if cell is None:
+            out.append(Entry("–"))
+        elif m is None or m.value is None:
+            said = cell.status != "ok"
+            why = cell.status.replace("_", " ") if said else "no closed form"
+            # Why a cell was not run stands in a table of its own.
+            out.append(
+                Entry(why, "" if cell.status == "not_run" else one_line(cell.reason, 60), bad=said)
+            )
+        else:
+            normalised = m.normalised
+            text = number(normalised) if normalised is not None else number(m.value, unit=m.unit)
+            more = number(m.value, unit=m.unit) if normalised is not None else ""
+            if cell.status != "ok":
+                more = f"{more} · {one_line(cell.reason, 60)}".strip(" ·")
+            best = len(found) > 1 and math.isfinite(least) and score <= least * (1 + 1e-9)
+            out.append(Entry(text, more, best, cell.status != "ok", _idle(m)))
+    return tuple(out)
+
+
+def _ranked(m: Measurement) -> bool:
+    return m.counts is not False
+
+
+def _idle(m: Measurement) -> str:
+    return "" if _ranked(m) else f"does not count: {m.because}"
+
+
+def _score(metric: str, m: Measurement) -> float:
+    if m.normalised is not None:
+        return _distance(metric, m.normalised)
+    return abs(m.value or 0.0)
+
+
+def _published(
+    known: PublishedResults, family: str, subtask: str, material: str, metric: str
+) -> tuple[Entry, ...]:
+    row = known.find(family, subtask, material, metric)
+    if row is None:
+        return tuple(Entry("–") for _ in known.engines)
+    return tuple(Entry(number(row.engines[name])) for name in known.engines)
+
+
+def number_lines(results: SweepResults, config: str) -> list[Line]:
+    """Numbers that closed forms predict, with what was asked for."""
+    heads = columns(results, config)
+    out = []
+    for task, cells in by_setting(results, config).items():
+        if task.split("/")[0] == FAMILY:
+            continue
+        names: dict[tuple[str, str], Measurement] = {}
+        for cell in cells.values():
+            for m in cell.measurements:
+                if m.expected is not None or m.metric in ("stretch", "penetration"):
+                    names.setdefault((m.truth, m.metric), m)
+        for (truth, metric), one in names.items():
+            found = [
+                (cell, cell.measurement(metric, truth) if cell else None)
+                for cell in (cells.get((h.engine, h.point)) for h in heads)
+            ]
+            errors = [
+                m.error if m is not None and m.error is not None and _ranked(m) else math.inf
+                for _, m in found
+            ]
+            least = min(errors, default=math.inf)
+            entries = []
+            for (run, got), error in zip(found, errors, strict=True):
+                if run is None or got is None or got.value is None:
+                    entries.append(Entry("–"))
+                    continue
+                best = len(found) > 1 and math.isfinite(least) and error <= least * (1 + 1e-9)
+                entries.append(Entry(number(got.value), _off(got), best, False, _idle(got)))
+            expected = number(one.expected, unit=one.unit) if one.expected is not None else "–"
+            unit = f" [{one.unit}]" if one.unit != "1" else ""
+            out.append(Line(task, metric.replace("_", " ") + unit, truth, expected, tuple(entries)))
+    return out
+
+
+def _off(m: Measurement) -> str:
+    if m.expected is None or m.value is None:
+        return ""
+    if m.expected == 0:
+        return ""
+    return f"{100 * (m.value / m.expected - 1):+.3g} %"
+
+
+def ranking(cells: Sequence[CellResult]) -> list[Standing]:
+    """Standings of those whose numbers count; the others behind them, tied with nobody."""
+    idle = [r for r in cells if _toss_idle(r)]
+    ranked = standings([r for r in cells if not _toss_idle(r)])
+    return ranked + [Standing(s.result, False) for s in standings(idle)]
+
+
+def _toss_idle(r: CellResult) -> str:
+    found = r.measurement("position_error")
+    return _idle(found) if found is not None else ""
+
+
+def terminal_tables(results: SweepResults) -> list[Table]:
+    """The main table of every configuration, for a terminal."""
+    from rich.table import Table
+
+    out = []
+    for config in dict.fromkeys(r.cell.config for r in results.cells):
+        heads = columns(results, config)
+        table = Table(
+            title=f"{config}: over GAUGE's real baseline where it has one", title_justify="left",
+            box=None, pad_edge=False, header_style="bold",
+        )  # fmt: skip
+        table.add_column("task", overflow="fold")
+        table.add_column("metric")
+        table.add_column("against")
+        for head in heads:
+            table.add_column(head.title, justify="right")
+        for line in main_lines(results, config):
+            table.add_row(
+                line.task, line.what, line.truth or "itself",
+                *(e.text + _mark(e) for e in line.entries),
+            )  # fmt: skip
+        if table.row_count:
+            out.append(table)
+        for task, cells in by_setting(results, config).items():
+            found = ranking(list(cells.values())) if task.split("/")[0] == FAMILY else []
+            if found:
+                out.append(_toss_table(f"{config}: {task}, mean over tosses", found))
+    return out
+
+
+def _mark(e: Entry) -> str:
+    return "*" if e.best else " (out)" if e.idle else ""
+
+
+def _toss_table(title: str, found: Sequence[Standing]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("engine")
+    for name in ("position [mm]", "95 % over tosses", "rotation [deg]", "spread [mm]"):
+        table.add_column(name, justify="right")
+    table.add_column("standing")
+    for k, one in enumerate(found):
+        position, rotation, spread = (
+            one.result.measurement(m) for m in ("position_error", "rotation_error", "draw_spread")
+        )
+        assert position is not None
+        interval = (
+            "N/A" if position.low is None else f"{number(position.low)} to {number(position.high)}"
+        )
+        label = one.result.cell.engine.label + (
+            f" [{one.result.cell.setting[2]}]" if one.result.cell.grid else ""
+        )
+        table.add_row(
+            label, number(position.value), interval,
+            number(rotation.value if rotation else None),
+            number(spread.value if spread else None),
+            standing(k, one),
+        )  # fmt: skip
+    return table
+
+
+def standing(place: int, one: Standing) -> str:
+    """A place among the tosses' engines, in words."""
+    if one.result.status != "ok":
+        return f"incomplete: {one.result.reason}"
+    if _toss_idle(one.result):
+        return _toss_idle(one.result)
+    return "best" if place == 0 else "tied with the best" if one.tied else "behind"
