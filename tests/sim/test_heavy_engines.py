@@ -8,14 +8,12 @@ import pytest
 from engine_worlds import at_rate, crossings, engine_here, pendulum, period, play
 from physics_scenes import DT, body, floor, world_spec
 
-from wmeval.deformables import block_face, sheet_edge
 from wmeval.errors import UserError
-from wmeval.scene import Block, Box, Cloth, Collision, Joint, Pin, Rope, Scene, Sheet, Soft, Sphere
+from wmeval.scene import Box, Cloth, Collision, Joint, Pin, Scene, Sheet, Sphere
 from wmeval.sim.drivers import DRIVERS
 from wmeval.sim.engines import engine_info, make_engine
 from wmeval.sim.engines.genesis import _trees, _write_mjcf
 from wmeval.sim.engines.joint_tree import joint_tree
-from wmeval.sim.engines.newton import NewtonEngine, _nodes
 from wmeval.sim.engines.pins import pinned_vertices, pinned_where
 from wmeval.sim.protocol import DriverSpec, EngineConfig
 
@@ -138,29 +136,6 @@ def test_pins_follow_their_body_rigidly():
     assert upright[0] == pytest.approx((y, -x, z))
 
 
-def test_nodes_of_a_rope_lie_between_its_segments():
-    """Three segments of a bent chain: the ends that meet agree, or their middle is taken."""
-    half = math.sqrt(0.5)
-    down = [half, 0.0, 0.0, half]  # xyzw: takes z to -y
-    along = [0.0, 0.0, 0.0, 1.0]
-    poses = np.array([[0, 0, 0.5, *along], [0, 0, 2.1, *along], [0, -0.5, 3.1, *down]])
-    nodes = _nodes(poses, np.array([1.0, 2.0, 1.0]))
-    assert nodes == pytest.approx(np.array([[0, 0, 0], [0, 0, 1.05], [0, 0, 3.1], [0, -1.0, 3.1]]))
-
-
-def test_newton_takes_the_published_mapping_unless_told_otherwise():
-    from wmeval.deformables import rest_shape
-
-    engine = NewtonEngine()
-    engine._numbers = {"tri_ke": 0.0, "tri_ka": 0.0, "edge_ke": 7.0}
-    item = cloth()
-    found = engine.textile(item, rest_shape(item, {}))
-    # 2 < K_s / K_sh < 4: the measured shear; eq. 10 for the other.
-    assert found["tri_ke"] == 40.0
-    assert found["tri_ka"] == pytest.approx(2 * 40 * (100 - 80) / (160 - 100))
-    assert found["edge_ke"] == 7.0
-
-
 # --- with them ----------------------------------------------------------------------------------
 
 
@@ -202,61 +177,3 @@ def test_a_cube_slides_and_a_driver_pushes(name):
     pushed = play(dataclasses.replace(spec, drivers=(push,)), 1.0, action=(1.0,)).state
     assert pushed.linear_velocity[-1, 0] == pytest.approx((1.5, 0, 0), abs=1e-3)
     assert "force" in DRIVERS
-
-
-@pytest.mark.accept
-def test_newton_bounces_as_its_contact_is_told():
-    engine_here("newton")
-    ball = body("ball", Sphere(radius=0.03), mass=0.1, position=(0, 0, 0.43), restitution=0.6)
-    spec = world_spec(ball, floor(restitution=1.0))
-    found = {}
-    for contact in ("default", "restitution"):
-        state = play(at_rate(spec, 900, "newton", contact=contact), 0.5).state
-        speed = state.linear_velocity[:, 0, 2]
-        hit = int(np.argmin(speed))
-        found[contact] = speed[hit : hit + 40].max() / -speed[hit]
-    assert found["default"] < 0.15  # it has no restitution of its own
-    assert found["restitution"] == pytest.approx(0.6, abs=0.05)
-
-
-@pytest.mark.accept
-def test_newton_carries_cloth_and_solids_by_what_they_are_pinned_to():
-    """A frame that a driver moves takes its vertices along exactly; the rest follows."""
-    engine_here("newton")
-    frame = body("frame", (), motion="kinematic", position=(0, 0, 1.0))
-    block = Block(size=(0.05, 0.05, 0.1), cells=(2, 2, 4))
-    foam = Soft(name="foam", volume=block, density=20.0, youngs_modulus=2e4, poisson_ratio=0.3,
-                damping=0.01, position=(0.5, 0, 1.0),
-                pins=(Pin(vertices=block_face(block, "z+"), body="frame"),))  # fmt: skip
-    item = cloth(damping=0.01, pins=(Pin(vertices=sheet_edge(SHEET, "x-"), body="frame"),))
-    spec = with_deformables(world_spec(frame), item, foam)
-    log = play(at_rate(spec, 600, "newton"), 0.25)
-    sheet, solid = log.state.vertices["cloth"], log.state.vertices["foam"]
-    assert sheet.shape == (151, 25, 3)
-    held = list(sheet_edge(SHEET, "x-"))
-    assert sheet[:, held] == pytest.approx(np.repeat(sheet[:1, held], 151, axis=0), abs=1e-6)
-    free = [v for v in range(25) if v not in held]
-    assert (sheet[-1, free, 2] < 1.0).all()
-    hanging = solid[:, list(block_face(block, "z-")), 2].mean(axis=1)
-    sag = 20.0 * 9.81 * 0.1**2 / 2 / 2e4
-    assert hanging[0] - hanging[75:].mean() == pytest.approx(sag, rel=0.35)
-
-
-@pytest.mark.accept
-def test_newton_hangs_a_rope_that_stretches_by_its_weight_and_what_it_bears():
-    engine_here("newton")
-    length, count, stiff, radius, density = 0.34, 10, 10.6, 2.06e-3, 1100.0
-    points = tuple((0.0, 0.0, -length * i / count) for i in range(count + 1))
-    bob = body("bob", Sphere(radius=0.03), mass=0.1, position=(0, 0, 1 - length - 0.03))
-    rope = Rope(name="rope", points=points, radius=radius, density=density, stretch=stiff,
-                bending=1e-6, damping=0.005, position=(0, 0, 1),
-                pins=(Pin(vertices=(0,)), Pin(vertices=(count,), body="bob")))  # fmt: skip
-    log = play(at_rate(with_deformables(world_spec(bob), rope), 900, "newton"), 0.6)
-    nodes, low = log.state.vertices["rope"], log.state.position[:, 0, 2]
-    assert nodes.shape == (541, count + 1, 3)
-    assert nodes[:, 0] == pytest.approx(np.tile([0, 0, 1.0], (541, 1)), abs=1e-4)
-    tied = np.linalg.norm(nodes[:, -1] - log.state.position[:, 0], axis=1)
-    assert tied == pytest.approx(0.03, abs=1e-3)
-    weight = density * math.pi * radius**2 * length * 9.81
-    longer = (0.1 * 9.81 + weight / 2) * length / stiff * (1 - 1 / count)
-    assert (low[0] - low[270:]).mean() == pytest.approx(longer, rel=0.3)
