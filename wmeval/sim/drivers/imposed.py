@@ -220,11 +220,11 @@ class Kick(Driver):
         damping: float = Field(default=0.95, ge=0, lt=1)
 
     def __init__(self, params: Params) -> None:
-        self._params = params
+        self.params = params
 
     def reset(self, scene: Scene, view: SubstepView) -> None:
         """Begin at state 0, or before it."""
-        params = self._params
+        params = self.params
         self._kicked = [
             (body_index(scene, name, "kick"), v) for name, v in params.velocities.items()
         ]
