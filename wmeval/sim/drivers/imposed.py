@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 
 from wmeval.assets.gauge_cards import Drive
 from wmeval.assets.gauge_profiles import Measured, Motion, axis, check, motion
-from wmeval.conventions import axis_angle_quaternion, quaternion_multiply
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Card, Scene, Vec3
 from wmeval.sim.drivers.names import body_index
 from wmeval.sim.protocol import Driver, Quat, SubstepView, Vec
+from wmeval.vectors import cross, dot, minus, plus, product, scaled, unit
 
 F8 = NDArray[np.float64]
 Place = tuple[Vec, Quat, Vec, Vec]
@@ -92,14 +92,14 @@ class Imposed(Driver):
             raise UserError(
                 f"driver imposed leads kinematic bodies; {body.name!r} is {body.motion}"
             )
-        along = np.array(params.axis if params.drive is None else axis(params.drive), np.float64)
-        self._axis: F8 = along / np.linalg.norm(along)
+        self._axis = unit(params.axis if params.drive is None else _vec(axis(params.drive)))
         pivot = params.drive.parameters.get("pivot") if params.drive else None
         chosen = params.pivot if pivot is None else pivot
-        self._pivot = np.array(body.position if chosen is None else chosen, np.float64)
-        self._arm = np.array(body.position, np.float64) - self._pivot
-        self._turn = np.array(body.quaternion_wxyz, np.float64)
-        self._moved = [0.0, 0.0, 0.0, 0.0]
+        self._pivot = body.position if chosen is None else _vec(np.array(chosen, np.float64))
+        self._arm = minus(body.position, self._pivot)
+        self._side, self._share = cross(self._axis, self._arm), dot(self._axis, self._arm)
+        self._turn = body.quaternion_wxyz
+        self._moved, self._angle = (0.0, 0.0, 0.0), 0.0
         self._first, self._places = 0, list[Place]()
         self._acting: list[tuple[Vec, Vec]] = []
         self._now, _, _ = self._of(view, 0)
@@ -127,7 +127,7 @@ class Imposed(Driver):
         """Place at a state, and the mean velocities of the substep that follows it."""
         if self._params.action is not None:
             still = (0.0, 0.0, 0.0)
-            return self._place(np.zeros(3), 0.0, still, still), still, still
+            return self._place(still, 0.0, still, still), still, still
         k = state - self._first
         if not 0 <= k < len(self._acting):
             self._tabulate(state, view.dt)
@@ -135,24 +135,23 @@ class Imposed(Driver):
         return (self._places[k], *self._acting[k])
 
     def _tabulate(self, first: int, dt: float) -> None:
-        """Places at the next states: arrays cost as much for one time as for many."""
+        """Places at the next states: a profile's arrays cost as much for one time as for many."""
         times = np.arange(first, first + _AHEAD + 1) * dt
         moved = self._motion(np.maximum(times, 0.0))
-        still = (times < 0)[:, None]
-        velocity = np.where(still, 0.0, moved.velocity)
-        rate = np.where(still[:, 0], 0.0, moved.rate)
-        spin = rate[:, None] * self._axis
-        arms = np.array([self._turned(a) for a in moved.angle.tolist()])
-        linear = velocity + np.cross(spin, arms)
+        still = times < 0
+        velocities = np.where(still[:, None], 0.0, moved.velocity).tolist()
+        rates = np.where(still, 0.0, moved.rate).tolist()
+        angles = moved.angle.tolist()
         self._places = [
-            self._place(offset, angle, _vec(v), _vec(w))
-            for offset, angle, v, w in zip(
-                moved.offset, moved.angle.tolist(), linear, spin, strict=True
+            self._place((x, y, z), angle, (u, v, w), scaled(self._axis, rate))
+            for (x, y, z), angle, (u, v, w), rate in zip(
+                moved.offset.tolist(), angles, velocities, rates, strict=True
             )
         ]
-        where = np.array([place[0] for place in self._places])
-        steps, turns = np.diff(where, axis=0) / dt, np.diff(moved.angle) / dt
-        self._acting = [(_vec(v), _vec(w * self._axis)) for v, w in zip(steps, turns, strict=True)]
+        self._acting = [
+            (scaled(minus(b[0], a[0]), 1 / dt), scaled(self._axis, (end - begin) / dt))
+            for (a, b), (begin, end) in zip(pairwise(self._places), pairwise(angles), strict=True)
+        ]
         self._first = first
 
     def _motion(self, times: F8) -> Motion:
@@ -161,18 +160,22 @@ class Imposed(Driver):
         assert self._params.drive is not None
         return motion(self._params.drive, times)
 
-    def _turned(self, angle: float) -> F8:
+    def _turned(self, angle: float) -> Vec:
         """The arm after a turn, by Rodrigues' formula."""
-        k, arm = self._axis, self._arm
         c, s = math.cos(angle), math.sin(angle)
-        out: F8 = c * arm + s * np.cross(k, arm) + (1 - c) * float(k @ arm) * k
-        return out
+        across = plus(scaled(self._arm, c), scaled(self._side, s))
+        return plus(across, scaled(self._axis, (1 - c) * self._share))
 
-    def _place(self, offset: F8, angle: float, linear: Vec, angular: Vec) -> Place:
-        x, y, z = self._axis.tolist()
-        turn = quaternion_multiply(axis_angle_quaternion((x, y, z), angle), self._turn)
-        w, x, y, z = turn.tolist()
-        return _vec(self._pivot + offset + self._turned(angle)), (w, x, y, z), linear, angular
+    def _place(self, offset: Vec, angle: float, velocity: Vec, spin: Vec) -> Place:
+        """Place after an offset and a turn; the body also moves as its arm turns."""
+        arm = self._turned(angle)
+        turn = (math.cos(angle / 2), *scaled(self._axis, math.sin(angle / 2)))
+        return (
+            plus(plus(self._pivot, offset), arm),
+            product(turn, self._turn),
+            plus(velocity, cross(spin, arm)),
+            spin,
+        )
 
     # --- by the action ----------------------------------------------------------------------------
 
@@ -184,19 +187,16 @@ class Imposed(Driver):
             raise UserError(
                 f"driver imposed: channels {first} to {first + 3} are beyond the action"
             )
-        scale = (*(self._params.speed,) * 3, self._params.rate)
-        rates = [a * s for a, s in zip(given, scale, strict=True)]
-        moved = [m + dt * r for m, r in zip(self._moved, rates, strict=True)]
-        velocity, spin = np.array(rates[:3]), np.asarray(rates[3] * self._axis, np.float64)
-        arm = self._turned(moved[3])
-        self._moved = moved
-        before = np.array(self._now[0])
-        self._now = self._place(
-            np.array(moved[:3]), moved[3], _vec(velocity + np.cross(spin, arm)), _vec(spin)
-        )
-        mean = (np.array(self._now[0]) - before) / dt
+        x, y, z, turn = given
+        velocity = scaled((x, y, z), self._params.speed)
+        spin = scaled(self._axis, turn * self._params.rate)
+        self._moved = plus(self._moved, scaled(velocity, dt))
+        self._angle += dt * turn * self._params.rate
+        before = self._now[0]
+        self._now = self._place(self._moved, self._angle, velocity, spin)
+        mean = scaled(minus(self._now[0], before), 1 / dt)
         position, quaternion = view.pose(self._body)
-        view.set_state(self._body, position, quaternion, _vec(mean), _vec(spin))
+        view.set_state(self._body, position, quaternion, mean, spin)
 
 
 class Kick(Driver):
