@@ -780,6 +780,12 @@ def sweep(
     metric: Annotated[
         str, typer.Option("--metric", help="Number to explain; default: what departs most.")
     ] = "",
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds", min=0.1, help="Of the record to run [s]; default: as much as shows it."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for explain.json; default: none.")
     ] = None,
@@ -794,7 +800,7 @@ def sweep(
     from wmeval.jobs.atomic import write_text
 
     made = [
-        explaining.explain(cell, budget=budget, metric=metric, told=_say)
+        explaining.explain(cell, budget=budget, metric=metric, seconds=seconds, told=_say)
         for cell in [explaining.parse_cell(text) for text in explain]
     ]
     for one in made:

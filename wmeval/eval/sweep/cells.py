@@ -97,7 +97,8 @@ class Cell(Card):
         config: ``published-settings``, ``tuned`` or the path of a file of fitted numbers.
         family, subtask, material: the set-up.
         grid: settings in place of the configuration's: ``dt`` (a fraction, as text) [s],
-            ``iterations``, ``restitution_threshold`` and the engine's own options.
+            ``iterations``, ``restitution_threshold`` and the engine's own options; ``gap`` [m]
+            between the cradle's balls.
         repeat: 0; 1 runs the same once more, to see whether it comes out the same.
         data: file of real data, where it is not the default's.
     """
@@ -140,7 +141,7 @@ def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
     Raises:
         UserError: a value of the wrong kind.
     """
-    own = {k: v for k, v in cell.grid.items() if k != "dt"}
+    own = {k: v for k, v in cell.grid.items() if k not in ("dt", "gap")}
     fields: dict[str, Any] = {
         name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
     }

@@ -14,8 +14,11 @@ from wmeval.envs.gauge.configurations import settings_of
 from wmeval.errors import UserError
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, fraction, parse_engines
-from wmeval.eval.sweep.running import run_cell
+from wmeval.eval.sweep.running import prepare, run_cell
+from wmeval.eval.sweep.scoring import Scoring, scorings
+from wmeval.eval.sweep.scoring import told as scoring_told
 from wmeval.eval.sweep.toss import FAMILY
+from wmeval.records import WorldLog
 from wmeval.scene import Card
 
 CLOSES, HELPS = 0.2, 0.6
@@ -31,23 +34,39 @@ class Ablation:
     Attributes:
         name: what is changed, in words.
         settings: over the configuration's, as in a grid; ``*dt`` and ``*iterations`` multiply.
+        rates: of families that it is for; none: of all.
+        families: that it is for; none: all.
     """
 
     name: str
     settings: Mapping[str, JsonValue]
+    rates: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
 
 
+_RIGID = ("rigid",)
 COMMON = (
-    Ablation("step / 2", {"*dt": 2}),
-    Ablation("step / 10", {"*dt": 10}),
     Ablation("iterations x 4", {"*iterations": 4}),
-    Ablation("restitution from 0.01 m/s", {"restitution_threshold": 0.01}),
+    Ablation("restitution from 0.01 m/s", {"restitution_threshold": 0.01}, _RIGID),
+    Ablation("gaps of 0.1 mm", {"gap": 1e-4}, _RIGID, ("newtons_cradle",)),
+    Ablation("step / 2", {"*dt": 2}),
+    Ablation("step / 5", {"*dt": 5}, ("textile",)),
+    Ablation("step / 10", {"*dt": 10}, _RIGID),
 )
 """For every engine."""
 
+SECONDS: Mapping[str, float] = {"newtons_cradle": 2.0, "pendulum": 4.0, "rope_winding": 2.0}
+"""How much of a long record is run [s]: as much as shows what departs, the same for every trial."""
+STRETCH_SECONDS = 2.0
+"""Of a textile, where its stretch is explained [s]."""
+STRETCH_LIMIT = 0.02
+"""Strain of a textile's edges that is too much (build sheet: stretch < 2 %)."""
+
 ABLATIONS: Mapping[str, tuple[Ablation, ...]] = {
     "bullet": (
-        Ablation("rigid bodies, split impulses", {"maximal_coordinates": 1, "split_impulse": 1}),
+        Ablation(
+            "rigid bodies, split impulses", {"maximal_coordinates": 1, "split_impulse": 1}, _RIGID
+        ),
         Ablation("softer contact correction", {"contact_erp": 0.02}),
         Ablation("margin of hulls 0.01 mm", {"hull_margin": 1e-5}),
         Ablation("friction cone", {"cone_friction": 1}),
@@ -59,16 +78,16 @@ ABLATIONS: Mapping[str, tuple[Ablation, ...]] = {
         Ablation("continuous collisions", {"ccd": 1}),
     ),
     "newton": (
-        Ablation("contacts by restitution", {"contact": "restitution"}),
-        Ablation("contact stiffness x 10", {"contact_stiffness": 160.0}),
-        Ablation("elliptic friction cone", {"elliptic": 1}),
-        Ablation("XPBD in place of MuJoCo", {"solver": "xpbd"}),
+        Ablation("contacts by restitution", {"contact": "restitution"}, _RIGID),
+        Ablation("contact stiffness x 10", {"contact_stiffness": 160.0}, _RIGID),
+        Ablation("elliptic friction cone", {"elliptic": 1}, _RIGID),
+        Ablation("XPBD in place of MuJoCo", {"solver": "xpbd"}, _RIGID),
     ),
     "genesis": (
-        Ablation("no default armature", {"default_armature": 0.0}),
-        Ablation("contacts by restitution", {"contact": "restitution"}),
-        Ablation("contact time 2 ms", {"contact_time": 2e-3}),
-        Ablation("noslip iterations", {"noslip_iterations": 10}),
+        Ablation("no default armature", {"default_armature": 0.0}, _RIGID),
+        Ablation("contacts by restitution", {"contact": "restitution"}, _RIGID),
+        Ablation("contact time 2 ms", {"contact_time": 2e-3}, _RIGID),
+        Ablation("noslip iterations", {"noslip_iterations": 10}, _RIGID),
     ),
 }
 """Of each engine's own settings."""
@@ -103,6 +122,8 @@ class Explanation(Card):
         metric, truth, unit, expected: the number that departs most.
         value, error: as the cell is.
         trials: from what leaves least of the gap.
+        seconds: of the record that were run [s].
+        scorings: the same record, its areas scored several ways.
         verdict: in a sentence.
         untried: ablations for which the budget did not suffice.
     """
@@ -114,7 +135,9 @@ class Explanation(Card):
     expected: float | None = None
     value: float | None = None
     error: float | None = None
+    seconds: float = 0.0
     trials: tuple[Trial, ...] = ()
+    scorings: tuple[Scoring, ...] = ()
     verdict: str
     untried: tuple[str, ...] = ()
 
@@ -145,7 +168,12 @@ def parse_cell(text: str) -> Cell:
 
 
 def departure(m: Measurement) -> float:
-    """How far a number is off, relative to what is right; NaN where nothing says."""
+    """How far a number is off, relative to what is right; NaN where nothing says.
+
+    A textile's stretch is held against `STRETCH_LIMIT`: 1 is as much as may be.
+    """
+    if m.metric == "stretch":
+        return max(0.0, m.value or 0.0) / STRETCH_LIMIT if m.value is not None else math.nan
     if m.error is None:
         return math.nan
     scale = abs(m.expected) if m.expected else (m.baseline or 0.0)
@@ -154,13 +182,37 @@ def departure(m: Measurement) -> float:
 
 def worst(result: CellResult, metric: str = "") -> Measurement | None:
     """The number that departs most, or the named one."""
-    found = [m for m in result.measurements if m.metric == metric] if metric else [
-        m for m in result.measurements
-        if m.truth and m.metric != "dtw" and math.isfinite(departure(m))
-    ]  # fmt: skip
     if metric:
-        return next((m for m in found if m.error is not None), None)
-    return max(found, key=departure, default=None)
+        found = [m for m in result.measurements if m.metric == metric]
+        return next((m for m in found if off(m) is not None), None)
+    told = [
+        m
+        for m in result.measurements
+        if m.truth and m.metric != "dtw" and math.isfinite(departure(m))
+    ]
+    stretch = result.measurement("stretch")
+    if stretch is not None and departure(stretch) > 1:
+        told.append(stretch)
+    return max(told, key=departure, default=None)
+
+
+def off(m: Measurement) -> float | None:
+    """The error that trials should make smaller; a stretch is its own."""
+    return m.value if m.metric == "stretch" else m.error
+
+
+def applies(ablation: Ablation, cell: Cell) -> bool:
+    """Whether an ablation is for a cell's family."""
+    card = families()[cell.family]
+    of_rate = not ablation.rates or card.rates in ablation.rates
+    return of_rate and (not ablation.families or card.id in ablation.families)
+
+
+def seconds_of(cell: Cell, metric: str) -> float | None:
+    """How much of a record is run by default [s]; None: all."""
+    if metric == "stretch":
+        return STRETCH_SECONDS
+    return SECONDS.get(cell.family)
 
 
 def grid_of(cell: Cell, ablation: Ablation) -> dict[str, JsonValue]:
@@ -196,6 +248,7 @@ def explain(
     *,
     budget: float,
     metric: str = "",
+    seconds: float | None = None,
     told: Callable[[str], None] | None = None,
 ) -> Explanation:
     """Run a cell and its ablations, one change each, as long as the budget lasts.
@@ -204,6 +257,7 @@ def explain(
         cell: which.
         budget: wall time [s].
         metric: the number to explain; "": the one that departs most.
+        seconds: of the record that are run [s]; None: `seconds_of`.
         told: hears of every trial.
 
     Raises:
@@ -211,23 +265,35 @@ def explain(
     """
     say = told or (lambda _: None)
     began = time.perf_counter()
-    result = run_cell(cell, "explain", limit=budget)
+    seconds = seconds_of(cell, metric) if seconds is None else seconds
+    logs: list[WorldLog] = []
+
+    def keep(_: CellResult, log: WorldLog | None, arrays: object) -> None:
+        if log is not None:
+            logs.append(log)
+
+    result = run_cell(cell, "explain", limit=budget, seconds=seconds, keep=keep)
     if result.status == "not_run":
         raise UserError(f"{cell.name}: {result.reason}")
     base = worst(result, metric)
-    if base is None or base.error is None:
+    base_error = off(base) if base is not None else None
+    if base is None or base_error is None:
         why = result.reason or (f"no number {metric!r}" if metric else "no number with a truth")
         return Explanation(cell=cell.name, verdict=f"nothing to explain: {result.status}, {why}")
     head = {
         "cell": cell.name, "metric": base.metric, "truth": base.truth, "unit": base.unit,
-        "expected": base.expected, "value": base.value, "error": base.error,
+        "expected": base.expected, "value": base.value, "error": base_error,
+        "seconds": result.ended, "scorings": _scorings(cell, logs),
     }  # fmt: skip
     say(f"{cell.name}: {_said(base)}")
-    if departure(base) < max(SMALL, base.accuracy):
+    if departure(base) < (1 if base.metric == "stretch" else max(SMALL, base.accuracy)):
         return Explanation.model_validate(
             {
                 **head,
-                "verdict": f"it does not depart: {_said(base)} is off by less than what counts",
+                "verdict": _joined(
+                    f"it does not depart: {_said(base)} is off by less than what counts",
+                    head["scorings"],
+                ),
             }
         )
     trials: list[Trial] = []
@@ -240,10 +306,13 @@ def explain(
             untried.append(name)
             return
         made = run_cell(
-            cell.model_copy(update={"grid": grid}), "explain", limit=max(1.0, budget - spent)
+            cell.model_copy(update={"grid": grid}),
+            "explain",
+            limit=max(1.0, budget - spent),
+            seconds=seconds,
         )
         found = made.measurement(base.metric, base.truth)
-        error = found.error if found is not None else None
+        error = off(found) if found is not None and made.status in _WHOLE else None
         trials.append(
             Trial(
                 name=name, settings=grid, value=found.value if found is not None else None,
@@ -253,12 +322,11 @@ def explain(
         )  # fmt: skip
         say(_line(trials[-1]))
 
-    base_error = base.error
     for ablation in (*ABLATIONS.get(cell.engine.adapter, ()), *COMMON):
         grid = grid_of(cell, ablation)
         factor = ablation.settings.get("*dt", 1)
         assert isinstance(factor, int)
-        if is_change(cell, grid):
+        if applies(ablation, cell) and is_change(cell, grid):
             attempt(ablation.name, grid, factor)
     helped = [t for t in trials if t.left is not None and t.left < 1 - SMALL]
     if len(helped) > 1 and all((t.left or 0.0) > CLOSES for t in helped):
@@ -273,8 +341,24 @@ def explain(
     trials.sort(key=lambda t: math.inf if t.left is None else t.left)
     return Explanation.model_validate(
         {**head, "trials": tuple(trials), "untried": tuple(untried),
-         "verdict": verdict(base, trials)}
+         "verdict": _joined(verdict(base, trials), head["scorings"])}
     )  # fmt: skip
+
+
+_WHOLE = ("ok", "penetration")
+"""Statuses of records that reached their end."""
+
+
+def _scorings(cell: Cell, logs: Sequence[WorldLog]) -> tuple[Scoring, ...]:
+    if not logs or families()[cell.family].quantity != "area":
+        return ()
+    ready = prepare(cell)
+    return scorings(ready.card, cell.subtask, cell.material, ready.built, logs[0].state)
+
+
+def _joined(text: str, found: object) -> str:
+    assert isinstance(found, tuple)
+    return "; ".join(t for t in (text, scoring_told(found)) if t)
 
 
 def _said(m: Measurement) -> str:

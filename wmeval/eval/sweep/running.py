@@ -6,7 +6,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from wmeval.assets.gauge_cards import RECORD_HZ, Family, families
+from wmeval.assets.gauge_cards import RECORD_HZ, Family, Sphere, families
 from wmeval.clock import SceneClock
 from wmeval.envs.gauge.build import Built, build
 from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
@@ -79,6 +79,8 @@ def prepare(cell: Cell) -> Prepared:
         raise UserError(NOT_HERE[adapter])
     card = families()[cell.family]
     settings = settings_of(card, adapter, cell.config)
+    if "gap" in cell.grid:
+        card = spaced(card, cell.grid["gap"])
     built = build(
         card, cell.subtask, cell.material, rope_chain=adapter in CHAINED, changes=settings.changes
     )
@@ -88,6 +90,30 @@ def prepare(cell: Cell) -> Prepared:
         adapter, engine_config(cell, settings.config), round(built.drives.settle / float(dt)),
     )  # fmt: skip
     return Prepared(card, built, settings, spec, card.frames(cell.subtask, cell.material))
+
+
+def spaced(card: Family, gap: JsonValue) -> Family:
+    """The cradle with balls that are smaller by a gap [m].
+
+    Touching balls are one contact problem; with gaps there is one impact after another.
+
+    Raises:
+        UserError: another family, or a gap that leaves no balls.
+    """
+    balls = {n: b for n, b in card.bodies.items() if isinstance(b.shape, Sphere)}
+    if card.id != "newtons_cradle":
+        raise UserError(f"gap = {gap}: is of newtons_cradle, not of {card.id}")
+    least = min(b.shape.diameter for b in balls.values() if isinstance(b.shape, Sphere))
+    if not isinstance(gap, int | float) or not 0 <= gap < least:
+        raise UserError(f"gap = {gap}: give metres, 0 to less than {least:g}")
+    made = {
+        n: b.model_copy(
+            update={"shape": b.shape.model_copy(update={"diameter": b.shape.diameter - gap})}
+        )
+        for n, b in balls.items()
+        if isinstance(b.shape, Sphere)
+    }
+    return card.model_copy(update={"bodies": {**card.bodies, **made}})
 
 
 def version_of(cell: Cell) -> str:
@@ -105,7 +131,7 @@ last_world: list[World] = []
 
 
 def run_cell(
-    cell: Cell, key: str, *, limit: float | None = None,
+    cell: Cell, key: str, *, limit: float | None = None, seconds: float | None = None,
     keep: Callable[[CellResult, WorldLog | None, Arrays], None] | None = None,
 ) -> CellResult:  # fmt: skip
     """Run one cell to one of `STATUSES`.
@@ -114,6 +140,7 @@ def run_cell(
         cell: which.
         key: name of its folder.
         limit: wall time that stepping may take [s]; None: any.
+        seconds: of the record that are run [s]; None: all.
         keep: is given the result, the states and arrays of other kinds, whatever became of it.
     """
     log: WorldLog | None = None
@@ -122,7 +149,10 @@ def run_cell(
         if cell.family == FAMILY:
             result, arrays = _tossed(cell, key, limit)
         else:
-            result, log = _stepped(cell, key, prepare(cell), limit)
+            ready = prepare(cell)
+            if seconds is not None:
+                ready = replace(ready, frames=min(ready.frames, 1 + round(seconds * RECORD_HZ)))
+            result, log = _stepped(cell, key, ready, limit)
     except UserError as error:
         result = CellResult(
             cell=cell, key=key, status="not_run", reason=one_line(str(error)),
