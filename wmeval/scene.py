@@ -246,7 +246,10 @@ class Body(Card):
         role: what the body is to the task ("player", "domino", ...); metrics select by it.
         motion: static | kinematic | dynamic at t = 0. A kinematic body with a mass may be released.
         instance: id in label layers, 1..65535, unique; 0 keeps the body out of the labels.
-        mass: [kg]; the inertia follows from the collision shapes at uniform density.
+        mass: [kg].
+        inertia: principal moments [kg m^2] about the centre of mass, along the axes of the body's
+            frame, whose origin is the centre of mass then; None: both follow from the collision
+            shapes at uniform density.
         friction: the pair value is the PRODUCT of the two bodies' values.
         restitution: the pair value is the PRODUCT of the two bodies' values.
         rolling_friction: [m], lever arm of rolling resistance.
@@ -263,6 +266,7 @@ class Body(Card):
     collision: tuple[Collision, ...] = ()
     visuals: tuple[Visual, ...] = ()
     mass: float = Field(default=0.0, ge=0)
+    inertia: tuple[float, float, float] | None = None
     friction: float = Field(default=1.0, ge=0)
     restitution: float = Field(default=0.0, ge=0, le=1)
     rolling_friction: float = Field(default=0.0, ge=0)
@@ -282,7 +286,23 @@ class Body(Card):
         norm = sum(c * c for c in self.quaternion_wxyz)
         if abs(norm - 1) > 1e-6:
             raise ValueError(f"body {self.name!r}: quaternion_wxyz has |q|^2 = {norm:.6g}, not 1")
+        if self.inertia is not None:
+            self._check_inertia(*self.inertia)
         return self
+
+    def _check_inertia(self, *moments: float) -> None:
+        """Can a mass have these principal moments?"""
+        if self.mass <= 0:
+            raise ValueError(
+                f"body {self.name!r} has an inertia and no mass: give it a mass > 0 kg"
+            )
+        small, middle, great = sorted(moments)
+        # A flat body's greatest moment is the sum of the other two, up to rounding.
+        if small <= 0 or great > (small + middle) * (1 + 1e-9):
+            raise ValueError(
+                f"body {self.name!r}: no body has principal moments of inertia {moments} kg m^2: "
+                "give three > 0, none of them above the sum of the other two"
+            )
 
 
 class Joint(Card):
@@ -552,8 +572,8 @@ class Modal(Card):
 class Scene(Card):
     """Bodies, light and cameras of one world at t = 0; ``modal`` declares its drivers' state.
 
-    Scenes without joints and deformables have the JSON, and the hash, that they had before there
-    were any.
+    Scenes without joints, deformables and stated inertia have the JSON, and the hash, that they had
+    before there were any.
     """
 
     name: str
@@ -573,6 +593,9 @@ class Scene(Card):
         for key in ("joints", "deformables"):
             if not data.get(key):
                 data.pop(key, None)
+        for body in data.get("bodies", ()):
+            if body.get("inertia", 0) is None:
+                del body["inertia"]
         return data
 
     @model_validator(mode="after")

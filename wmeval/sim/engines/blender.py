@@ -389,6 +389,7 @@ def _described(body: Body, meshes: Meshes, options: dict[str, float]) -> list[di
     for value, what in (
         (body.rolling_friction, "rolling_friction"),
         (body.upright, "upright"),
+        (moves and body.inertia is not None, "inertia but that of its shapes"),
         (not moves and any((*body.linear_velocity, *body.angular_velocity)), "a moving surface"),
     ):
         if value:

@@ -234,7 +234,7 @@ class BulletEngine(Stage):
         self._set_surface(number, -1, body, shape.margin)
         if body.upright:
             self._inertia[i] = (_NEVER_TURNS, _NEVER_TURNS, _NEVER_TURNS)
-        elif body.mass > 0 and not shape.exact_inertia:
+        elif body.mass > 0 and (body.inertia is not None or not shape.exact_inertia):
             self._inertia[i] = principal_inertia(body, meshes)
         self._index[number] = i
         if self._motion[i] == DYNAMIC:

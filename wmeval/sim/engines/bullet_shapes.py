@@ -154,9 +154,10 @@ def _compound(p: Any, client: int, body: Body) -> int:
 
 
 def mass_properties(body: Body, meshes: Meshes) -> tuple[float, Array, Array]:
-    """Volume [m^3], centre (3,) [m] and inertia (3, 3) [kg m^2] about it, at uniform density.
+    """Volume [m^3], centre (3,) [m] and inertia (3, 3) [kg m^2] about it.
 
-    Overlapping parts of a compound count twice.
+    At uniform density, in which overlapping parts of a compound count twice, unless the body says
+    its inertia.
     """
     volumes, centres, tensors = [], [], []
     for part in body.collision:
@@ -171,6 +172,8 @@ def mass_properties(body: Body, meshes: Meshes) -> tuple[float, Array, Array]:
     for volume, c, tensor in zip(volumes, centres, tensors, strict=True):
         d = c - centre
         inertia += tensor + volume * (d @ d * np.eye(3) - np.outer(d, d))
+    if body.inertia is not None:
+        return float(total), np.zeros(3), np.diag(body.inertia)
     return float(total), np.asarray(centre), inertia * (body.mass / total)
 
 

@@ -234,6 +234,10 @@ def _check_ball(body: Body) -> None:
             f"carom: ball {body.name!r} has damping: friction with the cloth is what slows balls "
             "here; use friction and rolling_friction"
         )
+    if body.inertia is not None:
+        raise UserError(
+            f"carom: ball {body.name!r} states its inertia: balls are solid here; leave it out"
+        )
 
 
 def _radius(balls: list[Body]) -> float:
