@@ -66,6 +66,23 @@ def test_a_sphere_patch_has_the_curvature_of_its_area(radius):
     assert k[middle] == pytest.approx(share[middle] / radius**2, rel=2e-3)
 
 
+@pytest.mark.parametrize("sign", [1, -1], ids=["bowl", "saddle"])
+def test_bowls_and_saddles_have_the_curvature_of_their_surface(sign):
+    """Deficits add up to the integral of K over the surface (z = (x^2 +- y^2) / 2 R)."""
+    points, faces = grid(21, 21, 0.01)
+    flat = points - points.mean(axis=0)
+    full = surfaces.reference_angles(flat, faces)
+    x, y, bend = flat[:, 0], flat[:, 1], 1 / 0.5
+    bent = flat + np.outer((x**2 + sign * y**2) * bend / 2, [0, 0, 1])
+    steep = 1 + bend**2 * (x**2 + y**2)
+    # K = +-b^2 / steep^2, on a surface element of sqrt(steep) dx dy.
+    share = sign * bend**2 * steep**-1.5 * 0.01**2
+    inner = full == 2 * math.pi
+    k = surfaces.curvature(bent, faces, full)
+    assert k[inner].sum() == pytest.approx(share[inner].sum(), rel=1e-3)
+    assert k.sum() == pytest.approx(0, abs=1e-12)
+
+
 def test_corners_of_solids_have_their_known_deficits():
     # The apex of a cube's corner: three right angles.
     cube = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])

@@ -47,7 +47,7 @@ _ROWS = (
     ),
     ClosedForm(
         "falls_until_contact", ("nonsmooth_contact",), ("1", "2", "3"), rigid.falls_until_contact,
-        "until the first contact, which rests on an inferred base: frames 0 to 3",
+        "until the first contact, which rests on an inferred base: frames 0 to 3, in 2 to 4",
         "free fall; contact by linear programming (rigid.first_contact)",
     ),
     ClosedForm(

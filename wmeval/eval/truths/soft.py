@@ -78,7 +78,8 @@ class Shear:
 def clamped_shear(young: float, poisson: float, side: float, length: float, shift: float) -> Shear:
     """F = 12 E I d / (L^3 (1 + Phi)), Phi = 12 E I / (kappa G A L^2) (Timoshenko 1921).
 
-    Small strain; the ends keep their distance, so that the axis stretches by 0.6 (d / L)^2.
+    Small strain; the ends keep their distance, so that the axis stretches: by half the mean square
+    of its slope, (0.6 + Phi + Phi^2 / 2) / (1 + Phi)^2 times (d / L)^2.
 
     Args:
         young: E [Pa].
@@ -92,7 +93,8 @@ def clamped_shear(young: float, poisson: float, side: float, length: float, shif
     g = shear_modulus(young, poisson)
     phi = 12 * bend / (shear_coefficient(poisson) * g * area * length**2)
     force = 12 * bend * shift / (length**3 * (1 + phi))
-    return Shear(phi, force, g * area * shift / length, 0.6 * (shift / length) ** 2)
+    bow = (0.6 + phi + phi**2 / 2) / (1 + phi) ** 2
+    return Shear(phi, force, g * area * shift / length, bow * (shift / length) ** 2)
 
 
 def shear_face_strain(phi: float, shift: float, depth: float, length: float, at: float) -> float:
