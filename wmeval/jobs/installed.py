@@ -60,6 +60,7 @@ class Installable:
         release: how the main package's version must begin to be taken from the interpreter that
             runs wmeval; "" for any.
         also: environments that serve as well where this one is not there.
+        by_hand: how a program that `install` cannot make is installed; "" for all others.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Installable:
     python: str = ""
     release: str = ""
     also: tuple[str, ...] = ()
+    by_hand: str = ""
 
 
 _WORLD = ("pydantic>=2.7", "scipy>=1.11", "trimesh>=4.0")
@@ -130,6 +132,17 @@ ENVIRONMENTS: dict[str, Installable] = {
             variable="WMEVAL_PHYSX_PYTHON",
             size_mb=700,
         ),
+        Installable(
+            name="isaac",
+            summary="engine isaac: NVIDIA Isaac Sim, a program of its own (NVIDIA GPU)",
+            requirements=(),
+            packages=("isaacsim",),
+            module="isaacsim",
+            variable="WMEVAL_ISAAC_PYTHON",
+            size_mb=0,
+            by_hand="install Isaac Sim 5.1 or 6.0 as its makers say, and name its python.sh by "
+            "WMEVAL_ISAAC_PYTHON in the environment, or by option python=",
+        ),
     )
 }
 
@@ -182,6 +195,8 @@ def interpreter(name: str, python: str = "") -> str:
     for each in (row.name, *row.also):
         if recorded(each) is not None:
             return str(_python(home() / each))
+    if row.by_hand:
+        raise UserError(f"{row.packages[0]} is not installed: {row.by_hand}")
     raise UserError(
         f"{row.packages[0]} is not installed: wmeval install {row.name} (or name an interpreter "
         f"that has it: option python=, or {row.variable} in the environment)"
@@ -197,7 +212,19 @@ def version(name: str, python: str = "") -> str | None:
     package = environment(python if python in ENVIRONMENTS else name).packages[0]
     if found == sys.executable:
         return _version_here(package)
-    return _version_there(found, package)
+    there = _version_there(found, package)
+    if there is None and environment(name).by_hand:
+        # A program that is unpacked, not installed by pip, says its version beside its launcher.
+        there = _version_beside(Path(found))
+    return there
+
+
+def _version_beside(launcher: Path) -> str | None:
+    try:
+        words = (launcher.parent / "VERSION").read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return words[0] if words else None
 
 
 def recorded(name: str) -> dict[str, Any] | None:
@@ -280,6 +307,8 @@ def install(
             older environment then stays as it was.
     """
     row = environment(name)
+    if row.by_hand:
+        raise UserError(f"{name} cannot be installed from here: {row.by_hand}")
     folder = home() / name
     asked = {"requirements": list(row.requirements), "constraints": list(row.constraints)}
     with claim(folder):

@@ -55,6 +55,7 @@ class EngineInfo:
         clock: "fixed" steps or "exact" (event-driven).
         contact_impulses: contacts carry impulses; an engine that does not gives no contacts.
         mend: command that installs what it needs to run; empty when it can.
+        stepped: it goes on one substep at a time; else it runs whole jobs (`World.foresee`).
     """
 
     name: str
@@ -64,6 +65,7 @@ class EngineInfo:
     clock: Literal["fixed", "exact"]
     contact_impulses: bool
     mend: str = ""
+    stepped: bool = True
 
 
 @dataclass(frozen=True)
@@ -369,6 +371,26 @@ class RayQuery(Protocol):
         self, origins: NDArray[np.float64], ends: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Body index (-1: none) and hit point (N, 3) [m] of rays (N, 3) -> (N, 3)."""
+
+
+@runtime_checkable
+class Foresight(Protocol):
+    """Verb of an engine that runs whole jobs: it is told beforehand what will be asked for."""
+
+    def foresee(
+        self,
+        stretches: Sequence[tuple[tuple[float, ...], int]],
+        *,
+        every: bool = False,
+        limit: float | None = None,
+    ) -> None:
+        """Before `Engine.build`: actions, each with the state up to which it is in force.
+
+        Args:
+            stretches: in order.
+            every: all states are wanted, not only those at the ends of stretches.
+            limit: time-out of the job [s].
+        """
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from wmeval.sim.events import EventDetector
 from wmeval.sim.protocol import (
     BodyMechanics,
     EngineInfo,
+    Foresight,
     MechanicsQuery,
     Probe,
     RayQuery,
@@ -107,6 +108,30 @@ class LocalWorld:
     def info(self) -> EngineInfo:
         """The engine that runs it."""
         return self._engine.info
+
+    def foresee(
+        self,
+        stretches: Sequence[tuple[tuple[float, ...], int]],
+        *,
+        every: bool = False,
+        limit: float | None = None,
+    ) -> None:
+        """Say, before `reset`, what will be asked for: an engine that runs whole jobs must know.
+
+        To others it says nothing.
+
+        Args:
+            stretches: actions, each with the state up to which it is in force.
+            every: all states are wanted, not only those at the ends of stretches.
+            limit: time-out of the job [s].
+        """
+        if isinstance(self._engine, Foresight):
+            self._engine.foresee(stretches, every=every, limit=limit)
+
+    def seconds(self) -> tuple[float, float] | None:
+        """Of an engine that ran a whole job: its time until state 0, and from there [s]."""
+        answer = getattr(self._engine, "answer", None)
+        return None if answer is None else (answer.build_s, answer.run_s)
 
     def reset(self) -> WorldLog:
         """Go to state 0; one row.

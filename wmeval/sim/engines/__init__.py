@@ -16,6 +16,7 @@ ENGINES: dict[str, str] = {
     "physx": "wmeval.sim.engines.physx:PhysxEngine",
     "newton": "wmeval.sim.engines.newton:NewtonEngine",
     "genesis": "wmeval.sim.engines.genesis:GenesisEngine",
+    "isaac": "wmeval.sim.engines.isaac:IsaacEngine",
 }
 """Engine name to "module:Class"; the module is imported on first use."""
 
