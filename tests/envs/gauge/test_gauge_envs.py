@@ -128,11 +128,14 @@ def test_an_engine_that_is_not_installed_says_how_to_get_it(engine, monkeypatch)
         ({"config": "none.yaml"}, "none.yaml"),
         ({"drive": "action"}, "nothing is led in this set-up"),
         ({"solver": {"iterationz": 3}}, "bullet has no option 'iterationz'"),
+        ({"solver": {"iterations": 0}}, "SlopeSlider-v0: solver: iterations = 0: "),
+        ({"solver": {"restitution_threshold": "low"}}, "solver: restitution_threshold = 'low'"),
     ],
 )
 def test_wrong_arguments_are_one_line(kwargs, says):
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError, match=says) as caught:
         make("SlopeSlider", **kwargs).reset(seed=0)
+    assert "\n" not in str(caught.value)
 
 
 # --- configurations -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from wmeval.assets import gauge_cards as cards
 from wmeval.assets.gauge_cards import Family, family
@@ -25,7 +25,7 @@ from wmeval.envs.gauge.configurations import (
 )
 from wmeval.envs.gauge.markers import Followers, followers
 from wmeval.envs.gauge.motions import ACTION, channels
-from wmeval.errors import UserError
+from wmeval.errors import UserError, first_problem
 from wmeval.scene import Scene
 from wmeval.sim.protocol import EngineConfig, EventRules, StateView
 
@@ -197,9 +197,12 @@ class FamilyEnv(WorldEnv):
         fields: dict[str, Any] = {
             name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
         }
-        return EngineConfig.model_validate(
-            {**of.model_dump(), **fields, "options": {**of.options, **own}}
-        )
+        try:
+            return EngineConfig.model_validate(
+                {**of.model_dump(), **fields, "options": {**of.options, **own}}
+            )
+        except ValidationError as error:
+            raise UserError(f"{self.ID}: solver: {first_problem(error)}") from error
 
     def _begin(self, scene: Scene) -> None:
         self._bodies = tuple(scene.index(name) for name in self._observed_names())
