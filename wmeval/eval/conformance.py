@@ -49,7 +49,7 @@ from wmeval.scene import (
 )
 from wmeval.sim.engines import engine_info
 from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec, check_kinds
-from wmeval.sim.world import World, open_world
+from wmeval.sim.world import World, foresee, open_world
 
 F8 = NDArray[np.float64]
 Status = Literal["ok", "off", "not_run", "failed"]
@@ -543,13 +543,14 @@ def _run(
         return outcome("not_run", None, one_line(str(error))), last
     try:
         world = last = open_world(spec, instead_of=last)
+        steps = round(check.seconds / dt)
+        foresee(world, [((), steps)], every=True)
         first = world.reset()
     except UserError as error:
         return outcome("not_run", None, one_line(str(error))), last
     except WorkerError as error:
         return outcome("failed", None, one_line(error.what)), None
     try:
-        steps = round(check.seconds / dt)
         log = world.advance((), steps, Probe("substeps"))
         effective = check.measure(WorldLog.concatenate([first, log]))
     except UserError as error:

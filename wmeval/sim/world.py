@@ -429,6 +429,23 @@ def open_world(
     return LocalWorld(spec, events=events)
 
 
+def foresee(
+    world: World,
+    stretches: Sequence[tuple[tuple[float, ...], int]],
+    *,
+    every: bool = False,
+    limit: float | None = None,
+) -> None:
+    """`LocalWorld.foresee`, of any world: to those whose engines are stepped it says nothing."""
+    if isinstance(world, LocalWorld):
+        world.foresee(stretches, every=every, limit=limit)
+
+
+def whole_run(world: World) -> tuple[float, float] | None:
+    """`LocalWorld.seconds`, of any world."""
+    return world.seconds() if isinstance(world, LocalWorld) else None
+
+
 def _timeout(spec: WorldSpec) -> float:
     """Time-out [s] of a call to a worker."""
     return 600.0 if spec.engine in ("bullet", "carom") else 3600.0

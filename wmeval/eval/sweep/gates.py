@@ -21,11 +21,11 @@ from wmeval.envs.gauge.configurations import NAMES, ROWS, settings_of
 from wmeval.errors import UserError, one_line
 from wmeval.eval.conformance import CHECKS, rows_of, run_suite
 from wmeval.eval.sweep.cells import (
-    NOT_HERE,
     Cell,
     CellResult,
     EngineSpec,
     Measurement,
+    absent,
     engine_config,
     fraction,
 )
@@ -170,7 +170,7 @@ def _settings(config: EngineConfig) -> str:
 
 def profile_of(cell: Cell) -> Profile | None:
     """Under which settings a cell runs; None where the engine has not its physics."""
-    if cell.engine.adapter in NOT_HERE:
+    if absent(cell.engine):
         return None
     try:
         if cell.family == FAMILY:
@@ -200,7 +200,7 @@ def suites_of(cells: Sequence[Cell]) -> list[Suite]:
     engines = {c.engine.label: c.engine for c in cells}
     for label, config in dict.fromkeys((c.engine.label, c.config) for c in cells):
         engine = engines[label]
-        if config not in NAMES or engine.adapter in NOT_HERE:
+        if config not in NAMES or absent(engine):
             continue
         for check in CHECKS:
             row = ROWS.get((config, engine.adapter, kind_of(check)))

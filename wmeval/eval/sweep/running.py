@@ -22,11 +22,11 @@ from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
 from wmeval.envs.gauge.family_env import CHAINED
 from wmeval.errors import UserError, one_line
 from wmeval.eval.sweep.cells import (
-    NOT_HERE,
     Cell,
     CellResult,
     Measurement,
     Status,
+    absent,
     engine_config,
     fraction,
 )
@@ -38,13 +38,15 @@ from wmeval.jobs.worker import WorkerError
 from wmeval.records import StateLog, WorldLog
 from wmeval.sim.engines import WORKERS, engine_info
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec, check_kinds
-from wmeval.sim.world import WorkerWorld, World, open_world
+from wmeval.sim.world import WorkerWorld, World, foresee, open_world, whole_run
 
 F8 = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 FRAME = Fraction(1, RECORD_HZ)
 REASON = 200
 """Characters of a reason."""
+STARTING = 300.0
+"""Time that a program of its own may take to start, beside a cell's limit [s]."""
 FAR = 1e3
 """A coordinate beyond this has left the scene for good [m]."""
 
@@ -75,8 +77,9 @@ def prepare(cell: Cell) -> Prepared:
         UserError: the engine has not the physics, is not installed, or a setting is none of its.
     """
     adapter = cell.engine.adapter
-    if adapter in NOT_HERE:
-        raise UserError(NOT_HERE[adapter])
+    missing = absent(cell.engine)
+    if missing:
+        raise UserError(missing)
     card = families()[cell.family]
     settings = settings_of(card, adapter, cell.config)
     if "gap" in cell.grid:
@@ -119,9 +122,7 @@ def spaced(card: Family, gap: JsonValue) -> Family:
 def version_of(cell: Cell) -> str:
     """The engine's version; "" where it is not installed."""
     adapter = cell.engine.adapter
-    if adapter in NOT_HERE:
-        return ""
-    if adapter in WORKERS:
+    if adapter in (*WORKERS, "isaac"):
         return installed.version(adapter, cell.engine.python) or ""
     return engine_info(adapter).version
 
@@ -156,7 +157,7 @@ def run_cell(
     except UserError as error:
         result = CellResult(
             cell=cell, key=key, status="not_run", reason=one_line(str(error)),
-            version=version_of(cell) if cell.engine.adapter not in NOT_HERE else "",
+            version=version_of(cell),
         )  # fmt: skip
     if keep is not None:
         keep(result, log, arrays)
@@ -165,8 +166,9 @@ def run_cell(
 
 def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arrays]:
     adapter = cell.engine.adapter
-    if adapter in NOT_HERE:
-        raise UserError(NOT_HERE[adapter])
+    missing = absent(cell.engine)
+    if missing:
+        raise UserError(missing)
     start = cpu_seconds(None)
     try:
         result, arrays = run_toss(
@@ -205,6 +207,9 @@ def _stepped(
     build_s = 0.0
     try:
         world = open_world(spec, instead_of=last_world.pop() if last_world else None)
+        step = spec.clock.substeps
+        ends = [((), k * step) for k in range(1, ready.frames)]
+        foresee(world, ends, limit=None if limit is None else limit + STARTING)
         try:
             states.append(world.reset())
             build_s = time.perf_counter() - began
@@ -213,6 +218,9 @@ def _stepped(
             wall = time.perf_counter() - start
             now = cpu_seconds(world)
             cpu = None if used is None or now is None else now - used
+            if not info.stepped:
+                # A program of its own ran the whole job and says how long that took.
+                (build_s, wall), cpu = whole_run(world) or (build_s, wall), None
         except BaseException:
             world.close()
             raise
@@ -222,7 +230,9 @@ def _stepped(
             world.close()
     except WorkerError as error:
         at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
-        status, reason = "crash", _last_line(error.what) + at
+        slow = error.kind == "timeout" and not info.stepped
+        status = "time_out" if slow else "crash"
+        reason = _last_line(error.what) + at
     except UserError:
         raise
     except Exception as error:  # an adapter's fault costs this cell only
