@@ -19,7 +19,7 @@ Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"
 STATUSES: dict[Status, str] = {
     "ok": "ran to its end",
     "diverged": "a state is not finite, or something left the scene for good",
-    "penetration": "ran to its end, but a body lay deep inside a fixed one",
+    "penetration": "ran to its end, but something lay deep inside a body",
     "time_out": "was stopped after the time that a cell may take",
     "crash": "its process died, or the engine raised an error",
     "not_run": "the engine is not installed, or has not the physics",
@@ -235,7 +235,7 @@ class CellResult(Card):
         wall_s, cpu_s: of stepping [s]; None where the processes cannot tell.
         build_s: until state 0 [s].
         sha256: of all recorded states.
-        penetration_mm: greatest depth of a corner or ball in a fixed body.
+        penetration_mm: greatest depth of a corner, ball, rim or vertex in a body.
         measurements: the numbers.
     """
 

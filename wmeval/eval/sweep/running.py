@@ -30,7 +30,7 @@ from wmeval.eval.sweep.cells import (
     engine_config,
     fraction,
 )
-from wmeval.eval.sweep.depths import LIMIT, greatest_depth
+from wmeval.eval.sweep.depths import LIMIT, deepest
 from wmeval.eval.sweep.measure import measure
 from wmeval.eval.sweep.toss import FAMILY, run_toss
 from wmeval.jobs import installed
@@ -305,10 +305,17 @@ def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | N
     """Depth and numbers of a record that reached its end."""
     if log is None or result.status != "ok":
         return result
-    depth = greatest_depth(ready.spec.scene, ready.spec.meshes, log)
+    found_at = deepest(ready.spec.scene, ready.spec.meshes, log)
+    depth = found_at.depth
     changes: dict[str, Any] = {"penetration_mm": 1e3 * depth}
     if depth > LIMIT:
-        changes |= {"status": "penetration", "reason": f"up to {1e3 * depth:.1f} mm deep"}
+        changes |= {
+            "status": "penetration",
+            "reason": (
+                f"{found_at.what} up to {1e3 * depth:.1f} mm deep in {found_at.into}, "
+                f"at t = {found_at.time:.3g} s"
+            ),
+        }
     try:
         found = measure(ready.card, cell.subtask, cell.material, ready.built, log, data=cell.data)
     except UserError as error:
