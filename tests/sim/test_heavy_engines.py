@@ -12,7 +12,7 @@ from wmeval.errors import UserError
 from wmeval.scene import Box, Cloth, Collision, Joint, Pin, Scene, Sheet, Sphere
 from wmeval.sim.drivers import DRIVERS
 from wmeval.sim.engines import engine_info, make_engine
-from wmeval.sim.engines.genesis import _trees, _write_mjcf
+from wmeval.sim.engines.genesis_models import trees, write_mjcf
 from wmeval.sim.engines.joint_tree import joint_tree
 from wmeval.sim.engines.pins import pinned_vertices, pinned_where
 from wmeval.sim.protocol import DriverSpec, EngineConfig
@@ -66,7 +66,7 @@ def test_joints_are_sorted_into_trees_and_loops_are_refused():
     scene = spec.scene.model_copy(update={"joints": chain})
     tree = joint_tree(scene, "newton")
     assert tree.order == (2, 1, 0, 3)
-    assert _trees(tree, scene) == [[2, 1, 0], [3]]
+    assert trees(tree, scene) == [[2, 1, 0], [3]]
     closing = Joint(name="c-a", kind="ball", body="c", other="a", pivot=(0, 0, 0))
     with pytest.raises(UserError, match="closes a loop: engine newton has none"):
         joint_tree(spec.scene.model_copy(update={"joints": (*chain, closing)}), "newton")
@@ -97,7 +97,7 @@ def test_a_tree_in_mujoco_s_words_has_the_scene_s_mass_and_places(tmp_path):
     scene = world_spec(arm, hand).scene.model_copy(update={"joints": joints})
     tree = joint_tree(scene, "genesis")
     path = tmp_path / "tree.xml"
-    _write_mjcf(path, scene, {}, tree, [0, 1], [2, 2])
+    write_mjcf(path, scene, {}, tree, [0, 1], [2, 2])
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)

@@ -1,4 +1,4 @@
-"""Genesis on the CPU, in double precision: rigid bodies and joints.
+"""Genesis on the CPU, in double precision: rigid bodies and joints, cloth, elastic solids.
 
 - Its models give every joint a rotor inertia of 0.1 kg m^2 unless told otherwise, which makes a
   light pendulum several times too slow. Here a joint has the armature that the scene says; option
@@ -8,9 +8,11 @@
 - Friction of a pair is the greater of the bodies' values to Genesis; bodies get values by which
   that is the product. Values below 0.01 are not to be had.
 - ``substeps`` of Genesis' own lie within one of ours.
+- ``apart`` 1 says that free bodies never meet: `wmeval.sim.engines.genesis_apart`.
+- Cloth is moved by position-based dynamics: `wmeval.sim.engines.genesis_cloth` says how.
 
-Kinematic bodies are heavy ones that are put back in every substep. No contacts are told and no rays
-cast.
+Kinematic bodies are heavy ones that are put back in every substep; what holds cloth and solids does
+not touch them. No contacts are told and no rays cast.
 """
 
 from __future__ import annotations
@@ -19,30 +21,25 @@ import contextlib
 import io
 import math
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wmeval.conventions import quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
+from wmeval.conventions import quaternion_to_matrix
+from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
-from wmeval.scene import (
-    DYNAMIC,
-    Body,
-    Box,
-    Capsule,
-    Collision,
-    Joint,
-    Mesh,
-    MeshData,
-    Meshes,
-    Scene,
-    Sphere,
-)
-from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.scene import DYNAMIC, Body, Cloth, Meshes, Scene
+from wmeval.sim.engines import genesis_cloth
+from wmeval.sim.engines.genesis_apart import OPTION as APART
+from wmeval.sim.engines.genesis_apart import Apart
+from wmeval.sim.engines.genesis_bending import Bending, Bent
+from wmeval.sim.engines.genesis_models import body_name, trees, write_mjcf
 from wmeval.sim.engines.joint_tree import JointTree, joint_tree
 from wmeval.sim.engines.pairs import own_values
+from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_vertices, pinned_where
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Vec
 
@@ -52,21 +49,25 @@ OPTIONS = {
     "default_armature": (0.0, 0.0, 1e3),
     "contact_time": (0.01, 1e-4, 1.0),
     "noslip_iterations": (0, 0, 1000),
+    **genesis_cloth.OPTIONS,
+    **APART,
 }
-CHOICES = {"contact": ("default", "restitution")}
+CHOICES = {"contact": ("default", "restitution"), **genesis_cloth.CHOICES}
 _LEAST_FRICTION, _GREATEST_FRICTION = 0.01, 5.0
-_HEAVY = 1e4
-"""Mass [kg] of what a driver moves."""
 _LEAST_RESTITUTION = 1e-3
 
 
 class GenesisEngine(SteppedEngine):
-    """Rigid bodies by Genesis."""
+    """Rigid bodies, cloth and solids by Genesis."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.info = info_of("genesis", ("rigid", "joint"), deterministic=True, impulses=False)
+        self.info = info_of(
+            "genesis", ("rigid", "joint", "cloth"), deterministic=True, impulses=False
+        )
         self._world: Any = None
+        self._apart: Apart | None = None
+        self._bending: list[Bending] = []
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -75,6 +76,7 @@ class GenesisEngine(SteppedEngine):
         tree = joint_tree(scene, "genesis")
         for i in tree.order:
             self._check(scene.bodies[i])
+        bent = self._bent(scene, meshes)
         # What it prints of its progress is for nobody here.
         with contextlib.redirect_stdout(io.StringIO()):
             import genesis
@@ -82,6 +84,7 @@ class GenesisEngine(SteppedEngine):
             self._genesis = genesis
             if not getattr(genesis, "_initialized", False):
                 genesis.init(backend=genesis.cpu, precision="64", logging_level="error")
+            self._bending = self._ways(bent, words, tree)
             self._build(scene, meshes, config, tree, words["contact"] == "restitution")
 
     def _check(self, body: Body) -> None:
@@ -95,56 +98,108 @@ class GenesisEngine(SteppedEngine):
                     f"body {body.name!r}: engine genesis has no {what}: run it with bullet"
                 )
 
+    def _bent(self, scene: Scene, meshes: Meshes) -> list[Bent]:
+        """What bends, with its pins.
+
+        Raises:
+            UserError: it is pinned to a dynamic body.
+        """
+        out = []
+        for item in scene.deformables:
+            rest = rest_shape(item, meshes)
+            pins = tuple(pinned_vertices(scene, item, rest.vertices))
+            for pin in pins:
+                if pin.body is not None and self._motion[pin.body] == DYNAMIC:
+                    raise UserError(
+                        f"{item.kind} {item.name!r} is pinned to the dynamic body "
+                        f"{scene.bodies[pin.body].name!r}: engine genesis pins to bodies that a "
+                        "driver moves"
+                    )
+            out.append(Bent(item, rest, pins))
+        self._holding = {p.body for b in out for p in b.pins if p.body is not None}
+        return out
+
+    def _ways(self, bent: list[Bent], words: dict[str, str], tree: JointTree) -> list[Bending]:
+        """The solvers of what bends."""
+        places = np.array([self._scene.bodies[i].position for i in tree.order]).reshape(-1, 3)
+        cloth = [b for b in bent if isinstance(b.item, Cloth)]
+        if not cloth:
+            return []
+        return [genesis_cloth.Cloths(self._genesis, cloth, self._numbers, words, self.dt, places)]
+
     def _build(
         self, scene: Scene, meshes: Meshes, config: EngineConfig, tree: JointTree, bouncing: bool
     ) -> None:
         gs = self._genesis
-        self._world = gs.Scene(
-            sim_options=gs.options.SimOptions(
-                dt=self.dt, substeps=int(self._numbers["substeps"]), gravity=scene.gravity
+        substeps = max([int(self._numbers["substeps"]), *(b.substeps for b in self._bending)])
+        groups = self._groups(scene, tree)
+        bodies = [i for group in groups for i in group]
+        options: dict[str, Any] = {
+            "sim_options": gs.options.SimOptions(
+                dt=self.dt, substeps=substeps, gravity=scene.gravity
             ),
-            rigid_options=gs.options.RigidOptions(
+            "rigid_options": gs.options.RigidOptions(
                 iterations=config.iterations,
                 noslip_iterations=int(self._numbers["noslip_iterations"]),
                 constraint_timeconst=self._numbers["contact_time"],
+                enable_collision=any(self._motion[i] == DYNAMIC for i in bodies),
             ),
-            show_viewer=False,
-        )
+        }
+        for bending in self._bending:
+            options |= bending.scene_options()
+        self._world = gs.Scene(**options, show_viewer=False)
         friction = own_values(scene, "friction", "max", _GREATEST_FRICTION)
         restitution = own_values(scene, "restitution", "geometric", 1.0) if bouncing else {}
         entities = []
         with tempfile.TemporaryDirectory() as folder:
-            for number, roots in enumerate(_trees(tree, scene)):
+            for number, roots in enumerate(groups):
                 path = Path(folder) / f"tree_{number}.xml"
-                _write_mjcf(path, scene, meshes, tree, roots, self._motion)
+                write_mjcf(path, scene, meshes, tree, roots, self._motion)
                 carried = any(self._motion[i] != DYNAMIC and self._moves(i) for i in roots)
-                entities.append(
-                    (
-                        self._world.add_entity(
-                            gs.morphs.MJCF(
-                                file=str(path),
-                                default_armature=self._numbers["default_armature"],
-                            ),
-                            material=gs.materials.Rigid(gravity_compensation=float(carried)),
-                        ),
-                        roots,
-                    )
+                entity = self._world.add_entity(
+                    gs.morphs.MJCF(
+                        file=str(path), default_armature=self._numbers["default_armature"]
+                    ),
+                    material=gs.materials.Rigid(
+                        gravity_compensation=float(carried),
+                        needs_coup=not self._holding.intersection(roots),
+                    ),
                 )
-            self._world.build()
+                entities.append((entity, roots))
+            for bending in self._bending:
+                bending.add(self._world, Path(folder))
+            self._world.build(n_envs=0 if self._apart is None else len(self._apart.bodies))
         self._solver = self._world.sim.rigid_solver
         self._links: dict[int, Any] = {}
         self._entities: dict[int, Any] = {}
+        self._rows_of: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
         for entity, roots in entities:
             for i in roots:
-                link = entity.get_link(_name(i))
+                link = entity.get_link(body_name(i))
                 self._links[i], self._entities[i] = link, entity
                 for geom in link.geoms:
                     geom.set_friction(max(friction[i], _LEAST_FRICTION))
                     if bouncing:
                         geom.set_sol_params(self._contact(restitution[i]))
-        self._indices: tuple[tuple[int, ...], Any] = ((), None)
-        for i in tree.order:
+        if self._apart is not None:
+            entity, roots = entities[-1]
+            self._apart.begin(self._genesis, self._solver, entity, self._links[roots[0]])
+            self._apart.place({i: _put_of(scene.bodies[i]) for i in self._apart.bodies})
+            return
+        for i in self._links:
             self._start(i, scene.bodies[i])
+        for bending in self._bending:
+            bending.begin(self._links)
+
+    def _groups(self, scene: Scene, tree: JointTree) -> list[list[int]]:
+        """Trees of bodies that Genesis is to know: all, or those that may touch anything."""
+        out = trees(tree, scene)
+        self._apart = Apart(scene, out, self._motion) if self._numbers["apart"] else None
+        if self._apart is not None:
+            return self._apart.groups
+        if any(self._motion[i] == DYNAMIC for group in out for i in group):
+            return out
+        return [group for group in out if not self._holding.issuperset(group)]
 
     def _moves(self, i: int) -> bool:
         """Whether a body has coordinates of its own: all but the static ones without a mass."""
@@ -157,7 +212,7 @@ class GenesisEngine(SteppedEngine):
         return [self._numbers["contact_time"], max(ratio, 1e-3), 0.95, 0.99, 1e-4, 0.5, 2.0]
 
     def _start(self, i: int, body: Body) -> None:
-        put = body.position, body.quaternion_wxyz, body.linear_velocity, body.angular_velocity
+        put = _put_of(body)
         if self._motion[i] != DYNAMIC:
             if self._moves(i):
                 self._carried[i] = put
@@ -186,20 +241,45 @@ class GenesisEngine(SteppedEngine):
     # --- stepping ---------------------------------------------------------------------------------
 
     def _step(self) -> None:
-        for body, put in self._carried.items():
-            self._place(body, put)
+        self._place(self._carried)
+        for bending in self._bending:
+            bending.lead(self._pin_at)
         self._world.step()
 
-    def _place(self, body: int, put: Put) -> None:
-        position, quaternion, linear, angular = put
-        entity = self._entities[body]
-        entity.set_pos(position)
-        entity.set_quat(quaternion)
-        entity.set_dofs_velocity([*linear, *angular])
+    def _pin_at(self, pin: Pinned) -> NDArray[np.float64]:
+        """Where pinned vertices (n, 3) are when the step is over: with what leads them."""
+        if pin.body is None:
+            return pinned_where(pin, None, None)
+        place = carried_pose(*self.pose(pin.body), *self.velocity(pin.body), self.dt)
+        return pinned_where(pin, *place)
+
+    def _place(self, puts: Mapping[int, Put]) -> None:
+        """Put free bodies, all at once: every call costs Genesis a pass over all."""
+        if self._apart is not None:
+            self._apart.place(puts)
+            return
+        known = [i for i in puts if i in self._entities]
+        if not known:
+            return
+        key = tuple(known)
+        if key not in self._rows_of:
+            entities = [self._entities[i] for i in known]
+            self._rows_of[key] = (
+                [e.q_start + k for e in entities for k in range(7)],
+                [e.dof_start + k for e in entities for k in range(6)],
+            )
+        coordinates, speeds = self._rows_of[key]
+        poses = [x for i in known for part in puts[i][:2] for x in part]
+        self._solver.set_qpos(np.array(poses), coordinates, skip_forward=True)
+        self._solver.set_dofs_velocity(
+            np.array([x for i in known for part in puts[i][2:] for x in part]), speeds
+        )
 
     def _read(self) -> list[Numbers]:
         if not self._bodies:
             return []
+        if self._apart is not None:
+            return self._apart.read(self._bodies)
         rows = [self._links[i].idx for i in self._bodies]
         com = self._genesis.link_ref_frame.link_COM
         solver = self._solver
@@ -218,6 +298,9 @@ class GenesisEngine(SteppedEngine):
         ).tolist()
         return out
 
+    def _read_vertices(self) -> dict[str, NDArray[np.float64]]:
+        return {k: v for bending in self._bending for k, v in bending.vertices().items()}
+
     def _put(self, body: int, put: Put) -> None:
         scene = self._scene
         if not self._moves(body):
@@ -227,9 +310,11 @@ class GenesisEngine(SteppedEngine):
             )
         if any(scene.bodies[body].name in (j.body, j.other) for j in scene.joints):
             raise self._lacks("puts bodies that a joint holds")
-        self._place(body, put)
+        self._place({body: put})
 
     def _push(self, body: int, force: Vec, at: Vec | None, torque: Vec) -> None:
+        if self._apart is not None:
+            raise self._lacks("pushes bodies that are apart")
         com = self._genesis.link_ref_frame.link_COM
         tx, ty, tz = torque
         if at is not None:
@@ -245,141 +330,11 @@ class GenesisEngine(SteppedEngine):
         if self._world is not None:
             self._world.destroy()
         self._world = self._solver = None
+        self._bending, self._links, self._entities = [], {}, {}
 
 
-# --- a tree as MJCF -------------------------------------------------------------------------------
+def _put_of(body: Body) -> Put:
+    return body.position, body.quaternion_wxyz, body.linear_velocity, body.angular_velocity
 
 
-def _name(i: int) -> str:
-    return f"body_{i}"
-
-
-def _trees(tree: JointTree, scene: Scene) -> list[list[int]]:
-    """Bodies that hang together, each list parents first."""
-    of: dict[int, list[int]] = {}
-    out: list[list[int]] = []
-    for i in tree.order:
-        joint = tree.held.get(i)
-        group = of[scene.index(joint.other)] if joint is not None and joint.other else []
-        if not group:
-            out.append(group)
-        group.append(i)
-        of[i] = group
-    return out
-
-
-def _text(numbers: Any) -> str:
-    return " ".join(repr(float(x)) for x in numbers)
-
-
-def _write_mjcf(
-    path: Path,
-    scene: Scene,
-    meshes: Meshes,
-    tree: JointTree,
-    bodies: list[int],
-    motion: list[int],
-) -> None:
-    """One tree of bodies as a MuJoCo model file, with its meshes beside it."""
-    model = ElementTree.Element("mujoco", model=path.stem)
-    ElementTree.SubElement(model, "compiler", angle="radian", autolimits="true")
-    assets = ElementTree.SubElement(model, "asset")
-    world = ElementTree.SubElement(model, "worldbody")
-    nodes: dict[int, ElementTree.Element] = {}
-    for i in bodies:
-        body, joint = scene.bodies[i], tree.held.get(i)
-        parent, place, turn = world, np.array(body.position), np.array(body.quaternion_wxyz)
-        if joint is not None and joint.other:
-            k = scene.index(joint.other)
-            parent, on = nodes[k], scene.bodies[k]
-            back = quaternion_conjugate(np.array(on.quaternion_wxyz))
-            place = quaternion_to_matrix(back) @ (place - np.array(on.position))
-            turn = quaternion_multiply(back, turn)
-        node = nodes[i] = ElementTree.SubElement(
-            parent, "body", name=_name(i), pos=_text(place), quat=_text(turn)
-        )
-        _joint(node, i, body, joint)
-        _inertia(node, body, meshes, dynamic=motion[i] == DYNAMIC)
-        for number, part in enumerate(body.collision):
-            _geom(node, assets, body, part, meshes, path, f"{_name(i)}_{number}")
-    path.write_text(ElementTree.tostring(model, encoding="unicode"))
-
-
-def _joint(node: ElementTree.Element, i: int, body: Body, joint: Joint | None) -> None:
-    if joint is None:
-        if body.motion != "static" or body.mass > 0:
-            ElementTree.SubElement(node, "freejoint", name=f"{_name(i)}_free")
-        return
-    if joint.kind == "fixed":
-        return
-    back = quaternion_to_matrix(np.array(body.quaternion_wxyz)).T
-    fields = {
-        "name": f"{_name(i)}_joint",
-        "type": joint.kind,
-        "pos": _text(back @ (np.array(joint.pivot) - np.array(body.position))),
-    }
-    if joint.kind == "hinge":
-        fields["axis"] = _text(back @ np.array(joint.axis))
-        fields["damping"] = repr(joint.damping)
-        if joint.armature:
-            fields["armature"] = repr(joint.armature)
-    ElementTree.SubElement(node, "joint", fields)
-
-
-def _inertia(node: ElementTree.Element, body: Body, meshes: Meshes, *, dynamic: bool) -> None:
-    mass, tensor = _HEAVY, np.eye(3) * _HEAVY
-    if dynamic:
-        _, centre, tensor = mass_properties(body, meshes)
-        mass = body.mass
-        if float(np.abs(centre).max()) > 1e-4:
-            raise UserError(
-                f"body {body.name!r}: the centre of mass of its shapes is at "
-                f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it is at 0"
-            )
-    ElementTree.SubElement(
-        node, "inertial", pos="0 0 0", mass=repr(float(mass)),
-        fullinertia=_text(tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]),
-    )  # fmt: skip
-
-
-def _geom(
-    node: ElementTree.Element,
-    assets: ElementTree.Element,
-    body: Body,
-    part: Collision,
-    meshes: Meshes,
-    path: Path,
-    name: str,
-) -> None:
-    shape = part.shape
-    fields = {"name": name, "pos": _text(part.position), "quat": _text(part.quaternion_wxyz)}
-    if isinstance(shape, Sphere):
-        fields |= {"type": "sphere", "size": _text([shape.radius])}
-    elif isinstance(shape, Box):
-        fields |= {"type": "box", "size": _text(shape.half_extents)}
-    elif isinstance(shape, Mesh):
-        if shape.sha256 not in meshes:
-            raise UserError(
-                f"body {body.name!r}: mesh {shape.sha256[:12]}... is not among the meshes"
-            )
-        if not shape.convex:
-            raise UserError(
-                f"body {body.name!r}: engine genesis takes convex meshes; build it from several "
-                "shapes"
-            )
-        file = path.with_name(f"{path.stem}_{name}.obj")
-        _write_obj(file, meshes[shape.sha256])
-        ElementTree.SubElement(assets, "mesh", name=name, file=str(file))
-        fields |= {"type": "mesh", "mesh": name}
-    else:
-        half = shape.height / 2
-        if isinstance(shape, Capsule):
-            half -= shape.radius
-        fields |= {"type": shape.kind, "size": _text((shape.radius, half))}
-    ElementTree.SubElement(node, "geom", fields)
-
-
-def _write_obj(path: Path, mesh: MeshData) -> None:
-    lines = [f"v {_text(v)}" for v in mesh.vertices.astype(np.float64)]
-    lines += [f"f {a} {b} {c}" for a, b, c in (mesh.triangles.astype(np.int64) + 1).tolist()]
-    path.write_text("\n".join(lines) + "\n")
+__all__ = ["CHOICES", "OPTIONS", "GenesisEngine"]
