@@ -39,11 +39,11 @@ def environments() -> str:
 
 def plans() -> str:
     """Every plan card."""
-    from wmeval.envs import ENVIRONMENTS
+    from wmeval.envs import every_row
     from wmeval.envs.plans import load_plan, plans_of
 
     parts = ["# Action plans\n"]
-    for env_id in ENVIRONMENTS:
+    for env_id in (i for i in every_row() if plans_of(i)):
         rows = []
         for name in plans_of(env_id):
             plan = load_plan(env_id, name)

@@ -97,9 +97,10 @@ class ActionPlan(Card):
         for segment in self.segments:
             unknown = set(segment.values) - set(channels)
             if unknown:
+                known = f"the channels {', '.join(channels)}" if channels else "no channels"
                 raise UserError(
-                    f"plan {self.name!r} sets {sorted(unknown)[0]!r}; "
-                    f"{self.scene} has the channels {', '.join(channels)}"
+                    f"plan {self.name!r} sets {sorted(unknown)[0]!r}; {self.scene}, as it was "
+                    f"made, has {known}"
                 )
             for name in branches:
                 if segment.values.get(name, 0) not in (0, 1):

@@ -38,11 +38,11 @@ def _environments() -> Listing:
 
 
 def _plans() -> Listing:
-    from wmeval.envs import ENVIRONMENTS
+    from wmeval.envs import every_row
     from wmeval.envs.plans import load_plan, plans_of
 
     rows = []
-    for env_id in ENVIRONMENTS:
+    for env_id in every_row():
         for name in plans_of(env_id):
             plan = load_plan(env_id, name)
             rows.append((env_id, name, f"{plan.duration} s", ", ".join(plan.dimensions), plan.doc))

@@ -37,7 +37,8 @@ def load_plan(env_id: str, name: str) -> ActionPlan:
     row = environment_row(env_id)
     known = plans_of(row.id)
     if name not in known:
-        raise UserError(f"{row.id} has no plan {name!r}: choose from {', '.join(known)}")
+        choices = f"choose from {', '.join(known)}" if known else "it has none"
+        raise UserError(f"{row.id} has no plan {name!r}: {choices}")
     return _load(row.id, name)
 
 

@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 from wmeval.assets.gauge_cards import families
 from wmeval.assets.gauge_profiles import drive_hash, read_measured
+from wmeval.clock import exact
 from wmeval.datasets.hdf5 import read_hdf5, write_hdf5
 from wmeval.deformables import rest_shape
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, every_row, short_name
@@ -21,12 +22,13 @@ from wmeval.envs.gauge.build import build
 from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted, settings_of
 from wmeval.envs.gauge.markers import followers, track_of
 from wmeval.envs.gauge.rows import FAMILIES
+from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.policies import ReplayPolicy
 from wmeval.envs.record import record, remake
 from wmeval.errors import UserError
 from wmeval.jobs import installed
 from wmeval.records import StateLog
-from wmeval.tables import listing
+from wmeval.tables import DIMENSIONS, listing
 
 ON_BULLET = tuple(i for i, row in FAMILIES.items() if "bullet" in row.engines)
 STILL = np.zeros(0, np.float32)
@@ -194,6 +196,45 @@ def test_fitted_numbers_come_from_a_file(tmp_path):
     path.write_text("family: slope_slider\n")
     with pytest.raises(UserError, match=r"fit\.yaml: fitted_on"):
         settings_of(families()["slope_slider"], "bullet", str(path))
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+PLANS = [(env_id, name) for env_id in FAMILIES for name in plans_of(env_id)]
+
+
+@pytest.mark.parametrize(("env_id", "name"), PLANS)
+def test_a_plan_is_whole_and_fits_the_record(env_id, name):
+    plan = load_plan(env_id, name)
+    led = any(segment.values for segment in plan.segments)
+    env = make(env_id, drive="action" if led else None)
+    actions = plan.actions(env.channels, env.clock.control_period)
+    assert len(actions) == exact(plan.duration) * 30
+    assert len(actions) <= env.max_steps
+    assert actions.any() == led
+    assert set(plan.dimensions) <= set(DIMENSIONS)
+    assert len(plan.prompt.split()) > 60
+    assert len(plan.negative_prompt.split()) > 10
+    assert plan.doc.endswith("?")
+    if led:
+        with pytest.raises(UserError, match="as it was made, has no channels"):
+            plan.actions((), env.clock.control_period)
+
+
+def test_quarter_turns_carry_the_cube_out_and_back():
+    env = make("Turntable", engine="bullet", drive="action")
+    state = record(env, plan=load_plan("Turntable", "quarter_turns"), seed=0).log.state
+    plate, cube = env.scene.index("plate"), env.scene.index("cube")
+    middle = state.position[0, plate, :2]
+    out, back = (state.position[round(t * 180), cube, :2] - middle for t in (1.5, 2.9))
+    x, y = state.position[0, cube, :2] - middle
+    assert out == pytest.approx([-y, x], abs=2e-3)
+    assert back == pytest.approx([x, y], abs=4e-3)
+
+
+def test_a_family_without_plans_says_so():
+    with pytest.raises(UserError, match="Funnel-v0 has no plan 'clip': it has none"):
+        load_plan("Funnel", "clip")
 
 
 # --- drives ---------------------------------------------------------------------------------------
