@@ -25,6 +25,8 @@ CLOSES, HELPS = 0.2, 0.6
 """Share of the error that may be left where a change closes the gap, and where it helps."""
 SMALL = 0.01
 """Relative error below which a cell does not depart."""
+REPEATS = 0.2
+"""Of an error, the share of what GAUGE's real trials are apart below which it does not."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,13 @@ def departure(m: Measurement) -> float:
     return m.error / scale if scale else math.nan
 
 
+def least(m: Measurement) -> float:
+    """Departure from which a number is explained."""
+    if m.metric == "stretch":
+        return 1.0
+    return max(SMALL, m.accuracy) if m.expected is not None else REPEATS
+
+
 def worst(result: CellResult, metric: str = "") -> Measurement | None:
     """The number that departs most, or the named one."""
     if metric:
@@ -286,7 +295,7 @@ def explain(
         "seconds": result.ended, "scorings": _scorings(cell, logs),
     }  # fmt: skip
     say(f"{cell.name}: {_said(base)}")
-    if departure(base) < (1 if base.metric == "stretch" else max(SMALL, base.accuracy)):
+    if departure(base) < least(base):
         return Explanation.model_validate(
             {
                 **head,
