@@ -106,6 +106,35 @@ _MANY = ("wall_breaking",)
 """Families of a hundred bodies: twice the published rate is what a minute pays for."""
 
 
+class Identified(Card):
+    """How fitted numbers were found.
+
+    Attributes:
+        engine, version: on which they were; they are no other engine's.
+        data: name of the recording; sha256: of its file.
+        half: which half, as it was asked for; trials: its names, which are never scored.
+        parameters: what was found; start: from where; bounds: of the search.
+        loss: what was made least; loss_before, loss_after: at the start and at what was found.
+        evaluations: of the loss; optimizer: which; seed: of it.
+    """
+
+    engine: str
+    version: str = ""
+    data: str
+    sha256: str
+    half: str
+    trials: tuple[str, ...] = Field(min_length=1)
+    parameters: dict[str, float]
+    start: dict[str, float]
+    bounds: dict[str, tuple[float, float]]
+    loss: str
+    loss_before: float
+    loss_after: float
+    evaluations: int = Field(ge=1)
+    optimizer: str
+    seed: int = 0
+
+
 class Fitted(Card):
     """A fitted configuration, from a YAML file.
 
@@ -117,6 +146,7 @@ class Fitted(Card):
         iterations, restitution_threshold: None: the base's.
         options: of the engine, over the base's.
         properties: numbers by body, over the card's.
+        identified: how they were found, where `wmeval fit` found them.
     """
 
     family: str
@@ -127,6 +157,7 @@ class Fitted(Card):
     restitution_threshold: float | None = Field(default=None, ge=0)
     options: dict[str, JsonValue] = Field(default_factory=dict)
     properties: dict[str, dict[str, float]] = Field(default_factory=dict)
+    identified: Identified | None = None
 
 
 @dataclass(frozen=True)
@@ -210,6 +241,21 @@ def settings_of(card: Family, engine: str, config: str) -> Settings:
     fit = read_fitted(config)
     if fit.family != card.id:
         raise UserError(f"{config}: its numbers are of {fit.family}, not of {card.id}")
+    return fitted_settings(fit, card, engine)
+
+
+def fitted_settings(fit: Fitted, card: Family, engine: str) -> Settings:
+    """Settings of fitted numbers: over those that their base has for a family.
+
+    Raises:
+        UserError: they were identified on another engine.
+    """
+    of = fit.identified
+    if of is not None and of.engine != engine:
+        raise UserError(
+            f"numbers of {fit.family} that were identified on {of.engine} are not {engine}'s: fit "
+            f"them there, as wmeval fit gauge --family {fit.family} --engine {engine}"
+        )
     base = _known(card, engine, fit.base)
     changed: dict[str, Any] = {
         name: value

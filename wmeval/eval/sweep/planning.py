@@ -18,7 +18,7 @@ from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
 from wmeval.eval.sweep.recorded import is_of, recording
-from wmeval.eval.sweep.toss import FAMILY
+from wmeval.eval.sweep.toss import FAMILY, wanted_of
 
 Twice = Literal["first", "all", "none"]
 TWICE: tuple[Twice, ...] = ("first", "all", "none")
@@ -50,7 +50,8 @@ def tasks_of(text: str) -> tuple[Task, ...]:
     """Tasks of ``benchmarked``, ``table-3``, ``all`` or names, comma-separated.
 
     The 14 benchmarked families have more set-ups than the 15 that GAUGE's Table 3 shows.
-    ``cube_toss/N`` is N real tosses of a cube. Any other name is a family, ``family/subtask`` or
+    ``cube_toss/N`` is N real tosses of a cube, and what else `wanted_of` reads. Any other name is a
+    family, ``family/subtask`` or
     ``family/subtask/material``; what is left out means every one.
 
     Raises:
@@ -82,12 +83,10 @@ def tasks_of(text: str) -> tuple[Task, ...]:
 
 
 def _count(text: str) -> str:
-    """Of ``cube_toss`` or ``cube_toss/20``: how many tosses."""
-    if text in ("", "all"):
-        return "all"
-    if not (text.isdigit() and int(text) > 0):
-        raise UserError(f"--tasks: {FAMILY}/{text}: write how many tosses, as {FAMILY}/20, or all")
-    return text
+    """Of ``cube_toss`` or ``cube_toss/20``: which tosses."""
+    if text:
+        wanted_of(text)
+    return text or "all"
 
 
 def _set_ups(card: Family, subtask: str, material: str) -> list[Task]:

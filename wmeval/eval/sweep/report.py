@@ -24,7 +24,8 @@ from wmeval.eval.sweep.tables import (
     ranking,
     standing,
 )
-from wmeval.eval.sweep.toss import FAMILY, Standing
+from wmeval.eval.sweep.toss import FAMILY
+from wmeval.eval.sweep.toss_standing import Standing
 from wmeval.eval.truths import TRUTHS
 from wmeval.eval.wording import number
 

@@ -169,7 +169,8 @@ def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arra
     missing = absent(cell.engine)
     if missing:
         raise UserError(missing)
-    start = cpu_seconds(None)
+    before = last_world[-1] if last_world else None
+    start = {_pid(world): cpu_seconds(world) for world in (None, before)}
     try:
         result, arrays = run_toss(
             cell, key, engine_config, limit=limit, version=version_of(cell),
@@ -181,12 +182,16 @@ def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arra
         raise
     except Exception as error:  # an adapter's fault costs this cell only
         return _crashed(cell, key, one_line(f"{type(error).__name__}: {error}")), {}
-    now = cpu_seconds(None)
-    # A worker that ran them is another process, and has run others before.
-    own = start is not None and now is not None and not isinstance(last_world[-1], WorkerWorld)
-    return result.model_copy(
-        update={"cpu_s": now - start if own and now and start else None}
-    ), arrays
+    # A worker that was there has run others before; a new one has run these alone.
+    world = last_world[-1]
+    used, now = start.get(_pid(world), 0.0), cpu_seconds(world)
+    cpu = None if used is None or now is None else now - used
+    return result.model_copy(update={"cpu_s": cpu}), arrays
+
+
+def _pid(world: World | None) -> int:
+    """Of the process that steps a world; 0: this one."""
+    return world.pid if isinstance(world, WorkerWorld) else 0
 
 
 def _crashed(cell: Cell, key: str, reason: str) -> CellResult:

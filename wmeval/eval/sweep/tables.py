@@ -13,7 +13,8 @@ from wmeval.errors import one_line
 from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 from wmeval.eval.sweep.cells import CellResult, Measurement
 from wmeval.eval.sweep.results import SweepResults
-from wmeval.eval.sweep.toss import FAMILY, Standing, standings
+from wmeval.eval.sweep.toss import FAMILY
+from wmeval.eval.sweep.toss_standing import Standing, standings
 from wmeval.eval.wording import number
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def ranking(cells: Sequence[CellResult]) -> list[Standing]:
     """Standings of those whose numbers count; the others behind them, tied with nobody."""
     idle = [r for r in cells if _toss_idle(r)]
     ranked = standings([r for r in cells if not _toss_idle(r)])
-    return ranked + [Standing(s.result, False) for s in standings(idle)]
+    return ranked + [Standing(s.result, 0) for s in standings(idle)]
 
 
 def _toss_idle(r: CellResult) -> str:
@@ -274,7 +275,7 @@ def _toss_table(title: str, found: Sequence[Standing]) -> Table:
     for name in ("position [mm]", "95 % over tosses", "rotation [deg]", "spread [mm]"):
         table.add_column(name, justify="right")
     table.add_column("standing")
-    for k, one in enumerate(found):
+    for one in found:
         position, rotation, spread = (
             one.result.measurement(m) for m in ("position_error", "rotation_error", "draw_spread")
         )
@@ -289,15 +290,16 @@ def _toss_table(title: str, found: Sequence[Standing]) -> Table:
             label, number(position.value), interval,
             number(rotation.value if rotation else None),
             number(spread.value if spread else None),
-            standing(k, one),
+            standing(one),
         )  # fmt: skip
     return table
 
 
-def standing(place: int, one: Standing) -> str:
+def standing(one: Standing) -> str:
     """A place among the tosses' engines, in words."""
     if one.result.status != "ok":
         return f"incomplete: {one.result.reason}"
     if _toss_idle(one.result):
         return _toss_idle(one.result)
-    return "best" if place == 0 else "tied with the best" if one.tied else "behind"
+    place = "best" if one.rank == 1 else f"rank {one.rank}"
+    return f"{place}, tied: {one.why}" if one.tied else place
