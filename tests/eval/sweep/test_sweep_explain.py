@@ -10,16 +10,12 @@ from wmeval.cli import main
 from wmeval.errors import UserError
 from wmeval.eval.metrics.trajectory import rmse
 from wmeval.eval.sweep import explain as explaining
+from wmeval.eval.sweep.ablations import ABLATIONS, COMMON, applies, grid_of, is_change
 from wmeval.eval.sweep.cells import CellResult, Measurement
 from wmeval.eval.sweep.explain import (
-    ABLATIONS,
-    COMMON,
     Trial,
-    applies,
     departure,
     explain,
-    grid_of,
-    is_change,
     off,
     parse_cell,
     seconds_of,
@@ -97,6 +93,23 @@ def test_a_slider_that_is_too_fast_is_explained_by_the_step(tmp_path, capsys):
     (made,) = json.loads((tmp_path / "explain.json").read_text())
     assert made["trials"][0]["left"] < 0.15
     assert made["untried"] == []
+
+
+def test_what_no_change_closes_alone_is_tried_on_top_of_the_best(monkeypatch):
+    """An engine whose number is right only without armature and with a gap, in this order."""
+
+    def pretend(cell, key, **_):
+        value = 2.0
+        if cell.grid.get("default_armature") == 0.0:
+            value = 1.6 if "gap" not in cell.grid else 1.05
+        m = Measurement(metric="mte", truth="t", value=value, expected=1.0)
+        return CellResult(cell=cell, key=key, status="ok", measurements=(m,), wall_s=0.0)
+
+    monkeypatch.setattr(explaining, "run_cell", pretend)
+    made = explain(parse_cell("genesis:published-settings:newtons_cradle/1/metal"), budget=60)
+    assert made.trials[0].name == "no default armature + gaps of 0.1 mm"
+    assert made.trials[0].settings == {"default_armature": 0.0, "gap": 1e-4}
+    assert "closed by no default armature + gaps of 0.1 mm (1.05)" in made.verdict
 
 
 def test_what_does_not_depart_or_cannot_run_is_said():
