@@ -116,6 +116,7 @@ def test_a_measured_motion_takes_a_profiles_place(tmp_path):
         ("time,x,y,z,angle\n0,0,0,0,0\n", "two or more lines"),
         ("time,x,y,z,angle\n0,0,0,0,0\n1,0,a,0,0\n", "not five numbers"),
         ("time,x,y,z,angle\n0,0,0,0,0\n1,0,0,nan,0\n", "finite"),
+        ("time,x,y,z,angle\n0,0,0,0.05,0\n1,0,0,0,0\n", "begins at 0, 0, 0.05, 0: give offsets"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, text, message):
@@ -123,6 +124,12 @@ def test_a_wrong_file_is_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(UserError, match=message):
         read_measured(path)
+
+
+def test_a_spreadsheets_mark_and_line_ends_are_read(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_bytes(b"\xef\xbb\xbftime,x,y,z,angle\r\n0,0,0,0,0\r\n1,0.5,0,0,0\r\n")
+    assert read_measured(path).motion([1.0]).offset[0] == pytest.approx([0.5, 0, 0])
 
 
 def test_the_hash_follows_the_numbers():

@@ -290,14 +290,22 @@ class Measured:
         return Motion(at[:, :3], at[:, 3], rates[:, :3], rates[:, 3])
 
 
+STARTS_WITHIN = 1e-3
+"""A measured motion begins where the body does, but for so much [m, or rad]."""
+
+
 def read_measured(path: str | Path) -> Measured:
     """Read a measured motion: CSV with the header ``time,x,y,z,angle`` [s, m, m, m, rad].
 
+    Offsets and angle are from the body's starting pose.
+
     Raises:
-        UserError: no such file, another header, or numbers that are not finite and ascending.
+        UserError: no such file, another header, numbers that are not finite and ascending, or a
+            motion that begins elsewhere.
     """
     try:
-        lines = Path(path).read_text("utf-8").split("\n")
+        # Spreadsheets write a mark before the first letter.
+        lines = Path(path).read_text("utf-8-sig").split("\n")
         header = tuple(name.strip() for name in lines[0].split(","))
         if header != COLUMNS:
             raise UserError(f"{path}: the first line must read {','.join(COLUMNS)}")
@@ -313,6 +321,11 @@ def read_measured(path: str | Path) -> Measured:
         raise UserError(f"{path}: two or more lines of five finite numbers are wanted")
     if not (np.diff(table[:, 0]) > 0).all():
         raise UserError(f"{path}: times must ascend strictly")
+    if (np.abs(table[0, 1:]) > STARTS_WITHIN).any():
+        raise UserError(
+            f"{path}: it begins at {', '.join(f'{v:g}' for v in table[0, 1:])}: give offsets and "
+            "angle from the body's starting pose, the first line 0"
+        )
     return Measured(table[:, 0], table[:, 1:])
 
 

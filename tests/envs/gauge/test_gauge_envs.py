@@ -262,9 +262,13 @@ def test_a_measured_motion_takes_the_cards_place_and_its_hash_is_told(tmp_path):
     }
     assert len(hashes) == 3
     path.write_text("t,x\n")
-    env = make("Turntable", drive=str(path))
-    with pytest.raises(UserError, match="the first line must read"):
-        env.reset(seed=0)
+    for drive, says in (
+        (str(path), "the first line must read"),
+        ("actions", "drive = 'actions' is no file: name a .csv file .* or give 'action'"),
+    ):
+        env = make("Turntable", drive=drive)
+        with pytest.raises(UserError, match=says):
+            env.reset(seed=0)
 
 
 def test_the_agent_moves_what_is_led():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import Drive, Family
-from wmeval.assets.gauge_profiles import Measured, axis, drive_hash, motion, read_measured
+from wmeval.assets.gauge_profiles import (
+    COLUMNS,
+    Measured,
+    axis,
+    drive_hash,
+    motion,
+    read_measured,
+)
 from wmeval.errors import UserError
 from wmeval.sim.drivers.imposed import ACTION_CHANNELS
 from wmeval.sim.protocol import DriverSpec
@@ -106,6 +114,11 @@ def _measured(card: Family, drive: str | None, led: tuple[Drive, ...]) -> Measur
     if len(led) > 1:
         raise UserError(
             f"{card.id}: {', '.join(d.body for d in led)} are led, and a measured file leads one"
+        )
+    if not Path(drive).is_file():
+        raise UserError(
+            f"{card.id}: drive = {drive!r} is no file: name a .csv file {','.join(COLUMNS)} of a "
+            f"measured motion, or give {ACTION!r}"
         )
     return read_measured(drive)
 
