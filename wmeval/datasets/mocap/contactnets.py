@@ -192,7 +192,7 @@ def first_state(trial: Trial, frames: int = 6) -> TossState:
     w = trial.angular_velocities[:frames, 0]
     if not all(np.isfinite(x).all() for x in (p, q, w)):
         raise UserError(f"trial {trial.name!r}: its first {frames} frames are not all measured")
-    lowest = min(lowest_corner(p[k], q[k]) for k in range(frames))
+    lowest = float(lowest_corner(p, q).min())
     if lowest < 0.002:
         raise UserError(
             f"trial {trial.name!r}: the cube is {lowest * 1e3:.1f} mm above the board within "
@@ -211,13 +211,16 @@ def first_state(trial: Trial, frames: int = 6) -> TossState:
     )  # fmt: skip
 
 
-def lowest_corner(position: F8, quaternion_wxyz: F8, half: float = HALF_WIDTH) -> float:
-    """Height of the cube's lowest corner [m]; below the board it is a penetration.
+def lowest_corner(position: F8, quaternion_wxyz: F8, half: float = HALF_WIDTH) -> F8:
+    """Height of the cube's lowest corner [m] (...); below the board it is a penetration.
 
     Args:
-        position: (3,) [m].
-        quaternion_wxyz: (4,).
+        position: (..., 3) [m].
+        quaternion_wxyz: (..., 4), of unit length.
         half: half width [m].
     """
-    axes = rotated(np.tile(quaternion_wxyz, (3, 1)), np.eye(3))
-    return float(position[2] - half * np.abs(axes[:, 2]).sum())
+    w, x, y, z = np.moveaxis(np.asarray(quaternion_wxyz, np.float64), -1, 0)
+    # Heights of the cube's own axes.
+    up = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z])
+    out: F8 = np.asarray(position, np.float64)[..., 2] - half * np.abs(up).sum(axis=0)
+    return out

@@ -81,8 +81,7 @@ def toss_errors(
     real_x, real_q = trial.positions[:, 0], trial.quaternions_wxyz[:, 0]
 
     def depth(p: F8, r: F8) -> F8:
-        low = np.array([lowest_corner(p[k], r[k]) for k in range(len(p))])
-        out: F8 = np.maximum(0.0, ground - low)
+        out: F8 = np.maximum(0.0, ground - lowest_corner(p, r))
         return out
 
     return TossErrors(
