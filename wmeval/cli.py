@@ -893,14 +893,14 @@ def sweep_gauge(
         ),
         planning.parse_shard(shard),
     )  # fmt: skip
-    with _Bar("cells") as bar:
+    with _Bar("cells", estimated=True) as bar:
         results = run_sweep(
             cells, out,
             plan={"engines": engines, "tasks": tasks, "config": list(configs), "grid": grid,
                   "twice": twice, "limit_s": limit, "shard": shard},
             workers=workers, executor=executor, address=ray_address, limit=limit,
             conformance=conformance, retry=retry, overwrite=overwrite,
-            progress=lambda count, total, said: _heard(bar, count, total, said),
+            progress=lambda *heard: _heard(bar, *heard),
         )  # fmt: skip
     page = write_sweep_report(results, out, strips=strips)
     for table in terminal_tables(results):
@@ -915,17 +915,18 @@ def sweep_gauge(
             raise typer.Exit(1)
 
 
-def _heard(bar: _Bar, count: int, total: int, said: str) -> None:
-    bar.at(count, total)
+def _heard(bar: _Bar, count: int, total: int, said: str, left: float | None) -> None:
+    from wmeval.eval.sweep.estimate import clock
+
+    rest = "" if left is None else f"about {clock(left)} left"
+    bar.at(count, total, rest)
     if said and not sys.stderr.isatty():
-        typer.echo(one_line(said, 200), err=True)
+        typer.echo(one_line(f"{count}/{total} {said}", 200) + (rest and f"; {rest}"), err=True)
 
 
 def _report_sweep(results: Any, page: Path) -> None:
     for one in results.twice:
-        found = "bit-identical" if one.same else f"differs by up to {1e3 * one.spread:.3g} mm"
-        declared = "declares determinism" if one.declared else "declares none"
-        _print(f"twice: {one.cell}: {found} ({one.engine} {declared})")
+        _print(f"twice: {one.cell}: {one.said}")
     counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in results.counts().items())
     _print(f"cells: {counts}")
     _print(results.gate())
@@ -1077,9 +1078,10 @@ class _Bar:
     Args:
         what: what is counted.
         rate: also show how many an hour, and how many failed.
+        estimated: who counts says what time is left, in place of the bar's own guess.
     """
 
-    def __init__(self, what: str, *, rate: bool = False) -> None:
+    def __init__(self, what: str, *, rate: bool = False, estimated: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -1090,16 +1092,18 @@ class _Bar:
             "{task.description}",
             BarColumn(),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            *(("{task.fields[speed]}",) if rate else ()),
+            *(() if estimated else (TimeRemainingColumn(),)),
+            *(("{task.fields[speed]}",) if rate or estimated else ()),
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
         )
         self._task = self._progress.add_task(what, total=None, speed="")
 
-    def at(self, count: int, total: int) -> None:
-        """Show that ``count`` of ``total`` are done."""
+    def at(self, count: int, total: int, said: str = "") -> None:
+        """Show that ``count`` of ``total`` are done, and what else there is to say."""
         self._progress.update(self._task, completed=count, total=total)
+        if said:
+            self._progress.update(self._task, speed=said)
 
     def outcome(self, count: int, total: int, ended: Any) -> None:
         """As `at`, after one has ended (None: at the start)."""

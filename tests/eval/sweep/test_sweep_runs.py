@@ -251,3 +251,56 @@ def test_every_engine_passes_through_the_conformance_suite(tmp_path):
     assert rows["cloth_stretch"]["status"] == "not_run"
     page = write_sweep_report(results, tmp_path / "s", strips=False).read_text()
     assert "What each engine does with each parameter" in page
+
+
+def test_progress_tells_what_ended_and_how_long_the_rest_takes(tmp_path, capfd):
+    with pytest.raises(SystemExit):
+        main(
+            ["sweep", "gauge", "--tasks", "bouncing_ball,slope_slider/2/wood", "--twice", "none",
+             "--out", str(tmp_path / "s"), "--workers", "0", "--no-conformance", "--no-strips"]
+        )  # fmt: skip
+    lines = [x for x in capfd.readouterr().err.splitlines() if x]
+    assert lines[0].startswith("1/2 bullet:published-settings:bouncing_ball/1/rubber: ok, ")
+    assert "left" in lines[0]
+    assert lines[1].startswith("2/2 ")
+
+
+def test_a_repeat_that_differs_is_told_with_its_spread(small, tmp_path):
+    _, results = small
+    (one,) = results.twice
+    assert one.said == "bit-identical"
+    broken = one.model_copy(update={"same": False, "spread": 2.5e-4})
+    assert broken.said == "differs by up to 0.25 mm, though bullet declares determinism"
+    free = broken.model_copy(update={"declared": False})
+    assert free.said == "differs by up to 0.25 mm (bullet declares no determinism)"
+    page = write_sweep_report(
+        results.model_copy(update={"twice": (broken,)}), tmp_path, strips=False
+    ).read_text()
+    assert broken.said in page
+
+
+def test_a_spread_over_repeats_stands_beside_the_number(small):
+    from wmeval.eval.sweep.tables import main_lines
+
+    _, results = small
+    (cell,) = [c for c in results.cells if c.cell.name.endswith("bouncing_ball/1/rubber")][:1]
+    made = tuple(
+        m.model_copy(update={"low": 10.0, "high": 12.0}) if m.metric == "rmse" else m
+        for m in cell.measurements
+    )
+    one = results.model_copy(update={"cells": (cell.model_copy(update={"measurements": made}),)})
+    entry = main_lines(one, "published-settings")[0].entries[0]
+    assert "10 to 12 mm" in entry.more
+
+
+@pytest.mark.accept
+def test_a_cluster_s_cells_are_the_same_bytes(tmp_path):
+    pytest.importorskip("ray")
+    tasks = "slope_slider/2/wood,bouncing_ball,pendulum/1/metal,turntable/2/metal"
+    cells = cells_of(tasks, twice="none")
+    run_sweep(cells, tmp_path / "here", workers=0, conformance=False)
+    run_sweep(cells, tmp_path / "ray", workers=2, executor="ray", conformance=False)
+    here = sorted((tmp_path / "here" / "cells").glob("*.npz"))
+    assert len(here) == 4
+    for path in here:
+        assert path.read_bytes() == (tmp_path / "ray" / "cells" / path.name).read_bytes()

@@ -36,6 +36,18 @@ class Agreement(Card):
     same: bool
     spread: float
 
+    @property
+    def said(self) -> str:
+        """What was found, against what is declared."""
+        if self.same:
+            return "bit-identical" + (
+                "" if self.declared else f", though {self.engine} claims none"
+            )
+        apart = f"differs by up to {1e3 * self.spread:.3g} mm"
+        if self.declared:
+            return f"{apart}, though {self.engine} declares determinism"
+        return f"{apart} ({self.engine} declares no determinism)"
+
 
 class Converged(Card):
     """Convergence of one engine in its step, on one task.

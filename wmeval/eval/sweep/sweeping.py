@@ -22,6 +22,7 @@ from wmeval.eval.sweep import conclude
 from wmeval.eval.sweep.cells import Cell, CellResult, EngineSpec
 from wmeval.eval.sweep.compare import with_ranges
 from wmeval.eval.sweep.course import course_of
+from wmeval.eval.sweep.estimate import Estimate
 from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
 from wmeval.eval.sweep.gates import Suite, conformance_rows, failed_rows, gated, suites_of
 from wmeval.eval.sweep.results import SweepResults, flat_rows
@@ -94,7 +95,7 @@ def run_sweep(
     conformance: bool = True,
     retry: bool = False,
     overwrite: bool = False,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str, float | None], None] | None = None,
 ) -> SweepResults:
     """Run what is not sealed yet, and write results.json (and .parquet where pyarrow is).
 
@@ -109,7 +110,8 @@ def run_sweep(
         conformance: also run the suite of every engine and configuration.
         retry: also run again what crashed or timed out; what was not run always is.
         overwrite: begin anew.
-        progress: hears of how many of all are done, and what ended last.
+        progress: hears of how many of all are done, what ended last, and how many seconds the
+            rest may take; None: nothing says yet.
 
     Raises:
         UserError: the folder holds something else, or another run writes there.
@@ -146,27 +148,29 @@ def run_sweep(
         units.sort(key=lambda u: (labels.index(u[1].engine.label), u[0] != "suite"))
         total, ended = len(cells) + len(suites), len(cells) + len(suites) - len(units)
         if progress is not None:
-            progress(ended, total, "")
+            progress(ended, total, "", None)
+
+        estimate = Estimate([u[1] for u in units], workers)
 
         def heard(number: int, outcome: Outcome[CellResult | None]) -> None:
             nonlocal ended
             kind, what, key = units[number]
             ended += 1
+            estimate.ended(number, outcome.seconds)
             said = ""
             if kind == "cell":
                 result = outcome.value or _lost(what, key, outcome)
                 if outcome.value is None:
                     seal(out, result, None, None)
                 done[what.name] = result
-                said = f"{what.name}: {result.status}" + (
-                    f" ({result.reason})" if result.reason else ""
-                )
+                why = f" ({result.reason})" if result.reason else ""
+                said = f"{what.name}: {result.status}{why}, {outcome.seconds:.1f} s"
             else:
                 if outcome.error:
                     _write_suite(out, key, failed_rows(what, outcome.error, _version(what.engine)))
-                said = f"{what.engine.label}:{what.config}: conformance, {len(what.checks)} checks"
+                said = f"{what.engine.label}:{what.config}: conformance, " + ", ".join(what.checks)
             if progress is not None:
-                progress(ended, total, said)
+                progress(ended, total, said, estimate.left())
 
         with make_executor(
             executor, workers=workers, timeout=None if limit is None else limit + BUILD_LIMIT,

@@ -150,9 +150,17 @@ def _entries(
             more = number(m.value, unit=m.unit) if normalised is not None else ""
             if cell.status != "ok":
                 more = f"{more} · {one_line(cell.reason, 60)}".strip(" ·")
+            more = " · ".join(x for x in (more, _range(m)) if x)
             best = len(found) > 1 and math.isfinite(least) and score <= least * (1 + 1e-9)
             out.append(Entry(text, more, best, cell.status != "ok", _idle(m)))
     return tuple(out)
+
+
+def _range(m: Measurement) -> str:
+    """The interval of a number that has one, in its own unit."""
+    if m.low is None or m.high is None or not m.high > m.low:
+        return ""
+    return f"{number(m.low)} to {number(m.high, unit=m.unit)}"
 
 
 def _ranked(m: Measurement) -> bool:
@@ -206,7 +214,8 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
                     entries.append(Entry("–"))
                     continue
                 best = len(found) > 1 and math.isfinite(least) and error <= least * (1 + 1e-9)
-                entries.append(Entry(number(got.value), _off(got), best, False, _idle(got)))
+                more = " · ".join(x for x in (_off(got), _range(got)) if x)
+                entries.append(Entry(number(got.value), more, best, False, _idle(got)))
             expected = number(one.expected, unit=one.unit) if one.expected is not None else "–"
             unit = f" [{one.unit}]" if one.unit != "1" else ""
             out.append(Line(task, metric.replace("_", " ") + unit, truth, expected, tuple(entries)))

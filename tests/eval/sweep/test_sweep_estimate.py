@@ -1,0 +1,50 @@
+"""How long a sweep still takes, from what has ended."""
+
+import pytest
+
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep.estimate import Estimate, clock, cost_of
+from wmeval.eval.sweep.gates import suites_of
+
+
+def cells_of(tasks, engines="bullet", config="published-settings", grid=""):
+    return planning.plan(
+        parse_engines(engines), planning.tasks_of(tasks), [config], planning.parse_grid(grid),
+        twice="none",
+    )  # fmt: skip
+
+
+def test_a_cell_costs_its_substeps():
+    (ball,) = cells_of("bouncing_ball")
+    assert cost_of(ball) == (("bullet", "rigid"), pytest.approx(18 / 30 * 180))
+    (fine,) = cells_of("bouncing_ball", grid="dt=1/1800")
+    assert cost_of(fine)[1] == pytest.approx(18 / 30 * 1800)
+    (foam,) = cells_of("foam_stretching/1/soft", "newton")
+    assert cost_of(foam)[0] == ("newton", "volume")
+    assert cost_of(foam)[1] > 20 * cost_of(ball)[1]
+    # Nothing to run takes no time.
+    assert cost_of(*cells_of("foam_stretching/1/soft", "isaac"))[1] >= 0
+    suite = suites_of([ball])[0]
+    assert cost_of(suite)[0] == ("bullet", "suite")
+
+
+def test_the_rest_is_told_by_an_engine_s_own_speed():
+    cells = cells_of("bouncing_ball,pendulum/1/metal", "bullet,newton")
+    made = Estimate(cells, workers=1)
+    assert made.left() is None
+    made.ended(0, 18.0)  # a second a frame
+    # The other engine has shown nothing yet: as fast as what is known.
+    assert made.left() == pytest.approx(300 + 18 + 300)
+    made.ended(2, 1.8)
+    assert made.left() == pytest.approx(300 + 30)
+    assert Estimate(cells, workers=2)._workers == 2
+    made.ended(1, 300.0)
+    made.ended(3, 30.0)
+    assert made.left() == 0
+
+
+def test_time_is_said_as_people_say_it():
+    assert [clock(x) for x in (40.2, 600, 4800, 7260)] == [
+        "40 s", "10 min", "80 min", "2 h 1 min",
+    ]  # fmt: skip

@@ -1,0 +1,78 @@
+"""How long a sweep still takes: by what has ended, engine by engine and kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from wmeval.assets.gauge_cards import families
+from wmeval.envs.gauge.configurations import settings_of
+from wmeval.errors import UserError
+from wmeval.eval.conformance import CHECKS
+from wmeval.eval.sweep.cells import Cell, fraction
+from wmeval.eval.sweep.gates import Suite, kind_of
+from wmeval.eval.sweep.toss import FAMILY
+
+WEIGHTS: Mapping[str, float] = {"rigid": 1.0, "textile": 20.0, "volume": 30.0}
+"""Cost of a substep of each kind of body over a rigid one's, until an engine has shown its own."""
+SUITE_KIND = "suite"
+_UNKNOWN = 1000.0
+
+Part = tuple[str, str]
+"""Engine label and kind of body: what shares a speed."""
+
+
+def cost_of(unit: Cell | Suite) -> tuple[Part, float]:
+    """A unit's kind, and how much it is, in substeps of rigid bodies."""
+    if isinstance(unit, Suite):
+        steps = sum(CHECKS[c].seconds / float(unit.dt) * WEIGHTS[kind_of(c)] for c in unit.checks)
+        return (unit.engine.label, SUITE_KIND), steps
+    if unit.family == FAMILY:
+        return (unit.engine.label, FAMILY), _UNKNOWN
+    card = families()[unit.family]
+    try:
+        base = settings_of(card, unit.engine.adapter, unit.config)
+    except UserError:  # it is not run
+        return (unit.engine.label, card.rates), 0.0
+    dt = fraction(unit.grid.get("dt", base.dt))
+    frames = card.frames(unit.subtask, unit.material)
+    steps = float(Fraction(frames, 30) / dt)
+    return (unit.engine.label, card.rates), steps * WEIGHTS[card.rates]
+
+
+class Estimate:
+    """Remaining time of units.
+
+    Args:
+        units: all that are to be run.
+        workers: processes.
+    """
+
+    def __init__(self, units: Sequence[Cell | Suite], workers: int) -> None:
+        self._workers = max(1, workers)
+        self._open = {k: cost_of(u) for k, u in enumerate(units)}
+        self._seen: dict[Part, tuple[float, float]] = {}
+
+    def ended(self, number: int, seconds: float) -> None:
+        """A unit is done after so much wall time [s]."""
+        part, cost = self._open.pop(number, (("", ""), 0.0))
+        if cost > 0:
+            spent, done = self._seen.get(part, (0.0, 0.0))
+            self._seen[part] = spent + seconds, done + cost
+
+    def left(self) -> float | None:
+        """Seconds until all are done; None until one has ended."""
+        if not self._seen:
+            return None
+        speeds = {part: spent / cost for part, (spent, cost) in self._seen.items()}
+        total = sum(s for s, _ in self._seen.values()) / sum(c for _, c in self._seen.values())
+        rest = sum(speeds.get(part, total) * cost for part, cost in self._open.values())
+        return rest / self._workers
+
+
+def clock(seconds: float) -> str:
+    """A length of time as people say it: ``40 s``, ``12 min``, ``1 h 20 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
