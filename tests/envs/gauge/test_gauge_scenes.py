@@ -8,13 +8,13 @@ import pytest
 
 from wmeval.assets.gauge_cards import Bricks, Sheet, brick_centres, families, rotation
 from wmeval.assets.hulls import moments
-from wmeval.conventions import quaternion_to_matrix
+from wmeval.conventions import intrinsics, look_at, project, quaternion_to_matrix
 from wmeval.deformables import block_face, rest_shape, tetrahedron_volumes
 from wmeval.envs.gauge.bending import round_rod
 from wmeval.envs.gauge.build import build, setup_of
 from wmeval.envs.gauge.shapes import form_of, holed_board
 from wmeval.errors import UserError
-from wmeval.scene import Cloth, Mesh, Scene, Soft, Sphere
+from wmeval.scene import Box, Cloth, Mesh, Scene, Soft, Sphere
 from wmeval.sim.engines.pairs import own_values
 
 ALL = [
@@ -337,3 +337,27 @@ def test_every_engines_rule_can_give_the_pairs_values(case, rule):
     for what, greatest in (("friction", 1e6), ("restitution", 1.0)):
         values = own_values(scene, what, rule, greatest)
         assert all(0 <= v <= greatest for v in values.values())
+
+
+@pytest.mark.parametrize("case", FIRST, ids=ids)
+def test_the_main_view_shows_what_is_measured_and_where_it_is_led(case):
+    built = build(families()[case[0]], *case[1:])
+    scene = built.scene
+    camera = scene.cameras[0]
+    K = intrinsics(math.radians(camera.fov_y_deg), 640, 352)
+    pose = look_at(np.array(camera.position), np.array(camera.target))
+    sheets = [rest_shape(d, built.meshes).vertices for d in scene.deformables]
+    actors = [b for b in scene.bodies if b.role == "actor" and b.collision]
+    led = [np.array(body(scene, n).position) + ways for n, ways in built.drives.leads.items()]
+    places = [np.array([b.position]) for b in actors]
+    pixels, _ = project(np.concatenate([*sheets, *places, *led]), K, pose)
+    assert ((pixels > 4) & (pixels < [636, 348])).all()
+    if sheets:
+        seen, _ = project(np.concatenate(sheets), K, pose)
+        assert np.ptp(seen, axis=0).max() > 130
+    for actor in actors:
+        shape = actor.collision[0].shape
+        if isinstance(shape, Sphere | Box):
+            radius = shape.radius if isinstance(shape, Sphere) else min(shape.half_extents)
+            _, depth = project(np.array(actor.position), K, pose)
+            assert radius * K[0, 0] / depth > 7, actor.name

@@ -27,7 +27,7 @@ _DIRECTIONS: dict[str, tuple[float, float]] = {
     "textile_stretching": (-130.0, 18.0),
     "textile_bending": (-72.0, 14.0),
     "textile_flinging": (-40.0, 14.0),
-    "funnel": (-60.0, 24.0),
+    "funnel": (-60.0, 13.0),
     "rotating_ball": (-60.0, 26.0),
     "tablecloth_pulling": (-108.0, 24.0),
     "foam_stretching": (40.0, 14.0),

@@ -149,7 +149,7 @@ NO_CLOSED_FORM: Mapping[str, str] = {
     "wall_breaking": "after the first contact: bricks fallen, and as slope_contact",
     "textile_stretching": "a poke into a framed sheet has no uniaxial form: convergence",
     "foam_bending": "at its full deflection: convergence",
-    "funnel": "stretch under 2 %, no penetration, all markers below the board at the end",
+    "funnel": "stretch under 2 %, no penetration, the middle goes down with the ball",
     "rotating_ball": "stretch under 2 %, no penetration, corners turn with the ball or slip",
 }
 """What is checked by convergence and conservation alone, and how."""
