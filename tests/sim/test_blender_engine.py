@@ -180,7 +180,7 @@ def test_drivers_may_watch_but_not_push():
         np.testing.assert_array_equal([v for *_, v in watcher.seen], state.linear_velocity[:, 1, 2])
         assert (np.diff(cameras.T_world_camera[:, 0], axis=0) != 0).any(axis=(1, 2)).all()
         engine.build(*arguments, (Pusher(),))
-        with pytest.raises(UserError, match=r"applies forces.*run it with bullet"):
+        with pytest.raises(UserError, match=r"pushes bodies.*run it with bullet"):
             engine.advance((), 1, Probe())
         with pytest.raises(UserError, match="reset the world"):
             engine.advance((), 2, Probe())

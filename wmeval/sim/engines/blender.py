@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 from wmeval.conventions import quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.jobs.worker import Buffers
-from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import (
     IDENTITY,
     Body,
@@ -47,18 +46,8 @@ from wmeval.scene import (
 )
 from wmeval.sim.blender_worker import INSTALL, BlenderWorker, bpy_version
 from wmeval.sim.engines.bullet_shapes import mass_properties
-from wmeval.sim.protocol import (
-    ContactPoint,
-    Driver,
-    EngineConfig,
-    EngineInfo,
-    Probe,
-    Quat,
-    RayHit,
-    StateView,
-    Vec,
-)
-from wmeval.sim.stage import Stage
+from wmeval.sim.engines.stepped import SteppedEngine, options_of
+from wmeval.sim.protocol import Driver, EngineConfig, EngineInfo
 
 F8 = NDArray[np.float64]
 
@@ -79,11 +68,10 @@ _SHAPES = {"sphere": "SPHERE", "box": "BOX", "cylinder": "CYLINDER", "capsule": 
 _CHUNK = 2000
 """States a call asks for at most."""
 _MAX_FPS = 32_767
-_NO_CONTACTS = Contacts.empty()
 _XYZW = [0, 1, 2, 4, 5, 6, 3]
 
 
-class BlenderEngine(Stage):
+class BlenderEngine(SteppedEngine):
     """Rigid bodies by Blender; also the `SubstepView` of its drivers."""
 
     def __init__(self) -> None:
@@ -146,14 +134,15 @@ class BlenderEngine(Stage):
             arrays[f"{key}/triangles"] = meshes[key].triangles
         worker = self._running(str(config.options.get("python", "")), options["timeout"])
         self._set_stage(scene, dt)
-        self._moving = {body: row for row, body in enumerate(moving)}
         self._bodies = tuple(moving)
+        self._at = {body: row for row, body in enumerate(moving)}
+        self._stale = self._vertices_stale = False
         self._process = os.getpid()
-        self._lost = False
+        self._broken = False
         _, answer = worker.call("build", {**header, "bodies": bodies}, arrays)
         self._poses = answer["poses"]
         start = np.array([(*b.linear_velocity, *b.angular_velocity) for b in scene.bodies])
-        self._now: list[list[float]] = np.concatenate(
+        self._now = np.concatenate(
             [self._poses[:, _XYZW], start[moving].reshape(-1, 6)], axis=1
         ).tolist()
         self._enter(drivers, self)
@@ -166,144 +155,29 @@ class BlenderEngine(Stage):
             self._asked = asked
         return self._worker
 
-    # --- SubstepView ------------------------------------------------------------------------------
-
-    def pose(self, body: int) -> tuple[Vec, Quat]:
-        """Position [m] and ``wxyz`` quaternion now."""
-        row = self._moving.get(body)
-        if row is None:
-            return self._still_pose(body)
-        px, py, pz, x, y, z, w = self._now[row][:7]
-        return (px, py, pz), (w, x, y, z)
-
-    def velocity(self, body: int) -> tuple[Vec, Vec]:
-        """Linear [m/s] and angular [rad/s] velocity now, world frame."""
-        row = self._moving.get(body)
-        if row is None:
-            return self._still_velocity(body)
-        vx, vy, vz, wx, wy, wz = self._now[row][7:]
-        return (vx, vy, vz), (wx, wy, wz)
-
-    def set_state(
-        self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
-    ) -> None:
-        """Put a data body's state.
-
-        Raises:
-            UserError: it has collision geometry.
-        """
-        if not self._data_bodies[body]:
-            raise self._refused("puts bodies that collide")
-        self._set_data_state(body, position, quaternion, linear, angular)
-
-    def contacts(self, body: int, other: int | None = None) -> list[ContactPoint]:
-        """Not here.
-
-        Raises:
-            UserError: always.
-        """
-        raise self._refused("reads contacts")
-
-    def apply_force(self, body: int, force: Vec, at: Vec | None = None) -> None:
-        """Not here.
-
-        Raises:
-            UserError: always.
-        """
-        raise self._refused("applies forces")
-
-    def apply_torque(self, body: int, torque: Vec) -> None:
-        """Not here.
-
-        Raises:
-            UserError: always.
-        """
-        raise self._refused("applies torques")
-
-    def set_motion(self, body: int, motion: int) -> None:
-        """Not here.
-
-        Raises:
-            UserError: always.
-        """
-        raise self._refused("holds or releases bodies")
-
-    def raycast(self, origin: Vec, end: Vec, ignore: tuple[int, ...] = ()) -> RayHit | None:
-        """Not here.
-
-        Raises:
-            UserError: always.
-        """
-        raise self._refused("casts rays")
-
-    def _refused(self, what: str) -> UserError:
-        return UserError(
-            f"scene {self._scene.name!r} has a driver that {what}, which engine blender cannot "
-            "serve: run it with bullet"
-        )
-
     # --- running ----------------------------------------------------------------------------------
 
-    def log(self, probe: Probe) -> tuple[StateLog, CameraLog, LightLog]:
-        """The present state as one row."""
-        self._begin(probe)
-        self._write(look=True)
-        return self._rows.take()
-
-    def advance(
-        self, action: Sequence[float], until: int, probe: Probe
-    ) -> tuple[StateLog, CameraLog, LightLog, Contacts]:
-        """Run substeps up to state ``until`` under one action; rows as the probe asks, no contacts.
-
-        Raises:
-            UserError: ``until`` is not after the present state, or a state is no longer finite.
-            WorkerError: Blender crashed or hung.
-        """
-        self._begin(probe)
-        if probe.states == "substeps":
-            self._steps(action, until, lambda: self._write(look=probe.shown or self._at(until)))
-        else:
-            self._steps(action, until, None)
-            self._write(look=True)
-        return (*self._rows.take(), _NO_CONTACTS)
-
-    def run(self, action: Sequence[float], until: int) -> StateView:
-        """Run substeps as `advance` does, and keep nothing.
-
-        Returns:
-            The present state: this engine.
-        """
-        self._steps(action, until, None)
-        return self
-
-    def _at(self, until: int) -> bool:
-        return self.substep == until
-
-    def _begin(self, probe: Probe) -> None:
-        wanted = probe.bodies
-        reading = [b for b in self._bodies if wanted is None or b in wanted]
-        self._reading = [self._moving[b] for b in reading]
-        self._rows.begin(tuple(reading))
-
-    def _write(self, *, look: bool) -> None:
-        if look:
-            self._look()
-        self._rows.add(self.substep, [x for row in self._reading for x in self._now[row]])
-
-    def _steps(self, action: Sequence[float], until: int, write: Callable[[], None] | None) -> None:
+    def _steps(
+        self,
+        action: Sequence[float],
+        until: int,
+        write: Callable[[], None] | None,
+        found: list[tuple[Any, ...]] | None,
+    ) -> None:
+        """Ask Blender for the states, many at once, and let drivers and rows see them."""
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
-        if self._worker is None or self._lost:
+        if self._worker is None or self._broken:
             raise UserError("engine blender broke off in its last stretch: reset the world")
         if os.getpid() != self._process:
             raise UserError("a world of engine blender does not branch: replay it instead")
         self.action = tuple(action)
-        self._lost = True  # until all is done: Blender is ahead of what the drivers have seen
+        self._broken = True  # until all is done: Blender is ahead of what the drivers have seen
         while self.substep < until:
             ahead = min(until, self.substep + _CHUNK)
             _, answer = self._worker.call("advance", {"until": ahead}, {})
             self._replay(answer["poses"], write)
-        self._lost = False
+        self._broken = False
 
     def _replay(self, poses: F8, write: Callable[[], None] | None) -> None:
         """Let drivers and rows see states (n, M, 7) one by one."""
@@ -353,27 +227,13 @@ class BlenderEngine(Stage):
 
 
 def _options(config: EngineConfig) -> dict[str, float]:
-    out = {key: default for key, (default, _, _) in OPTIONS.items()}
-    for key, value in config.options.items():
-        if key == "python":
-            if not isinstance(value, str):
-                raise UserError(f"blender option python = {value!r}: name an interpreter")
-            continue
-        if key not in OPTIONS:
-            known = ", ".join(sorted([*OPTIONS, "python"]))
-            raise UserError(f"blender has no option {key!r}; known: {known}")
-        _, least, greatest = OPTIONS[key]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UserError(f"blender option {key} = {value!r}: give a number")
-        if not least <= value <= greatest:
-            raise UserError(f"blender option {key} = {value}: give {least} to {greatest}")
-        out[key] = float(value)
+    numbers, _ = options_of("blender", OPTIONS, config)
     if config.restitution_threshold != RESTITUTION_THRESHOLD:
         raise UserError(
             f"engine blender has Bullet's restitution threshold, {RESTITUTION_THRESHOLD} m/s: "
             f"{config.restitution_threshold} m/s cannot be had"
         )
-    return out
+    return numbers
 
 
 def _rate(dt: Fraction) -> dict[str, int]:

@@ -81,6 +81,8 @@ def options_of(
     words = {key: row[0] for key, row in (choices or {}).items()}
     for key, value in config.options.items():
         if key == "python":
+            if not isinstance(value, str):
+                raise UserError(f"{engine} option python = {value!r}: name an interpreter")
             continue
         if key in words:
             words[key] = _choice(engine, key, value, (choices or {})[key])
