@@ -9,7 +9,7 @@ import pytest
 from wmeval.datasets.mocap import read_contactnets
 from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE, TossState
 from wmeval.errors import UserError
-from wmeval.eval.fitting import cubes
+from wmeval.eval.fitting import cubes, tosses
 from wmeval.eval.sweep import planning, toss
 from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
 from wmeval.eval.sweep.report import write_sweep_report
@@ -191,7 +191,7 @@ def test_the_cube_has_the_inertia_that_was_measured():
 def test_what_is_missing_is_said(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="write how many tosses"):
         planning.tasks_of("cube_toss/few")
-    monkeypatch.setattr(toss, "data_home", lambda: tmp_path / "none")
+    monkeypatch.setattr(tosses, "data_home", lambda: tmp_path / "none")
     cells = planning.plan(parse_engines("bullet,isaac"), planning.tasks_of("cube_toss"), ["tuned"])
     results = run_sweep(cells, tmp_path / "s", workers=0, conformance=False)
     assert [c.status for c in results.cells] == ["not_run", "not_run"]

@@ -21,10 +21,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import families
-from wmeval.datasets.mocap import first_state, read_contactnets, read_mocap
-from wmeval.datasets.mocap.contactnets import TossState
 from wmeval.datasets.mocap.schema import Mocap, Trial
-from wmeval.datasets.mocap.sources import data_home
 from wmeval.envs.gauge.configurations import (
     NAMES,
     Fitted,
@@ -35,6 +32,14 @@ from wmeval.envs.gauge.configurations import (
 )
 from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody, Flight, Start, fly
+from wmeval.eval.fitting.tosses import (
+    FAMILY,
+    LIKE,
+    cube_of,
+    read_tosses,
+    recording_in,
+    start_of,
+)
 from wmeval.eval.statistics import cluster_bootstrap
 from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, Status, fraction
 from wmeval.eval.truths.real import (
@@ -49,14 +54,9 @@ from wmeval.sim.world import World
 
 F8 = NDArray[np.float64]
 
-FAMILY = "cube_toss"
 DRAWS = 17
 """Simulated starts of every toss: the measured one and 16 drawn."""
 SIGMA = TossSigma()
-FRAMES = (6, 5, 4, 3)
-"""First frames from which a toss' state is read: as many as are free of contact."""
-_LIKE = "bouncing_ball"
-"""The family whose settings it is run with: one free rigid body."""
 AUTHORS = "friction and restitution: by the authors, to these same tosses"
 
 
@@ -97,37 +97,7 @@ def data_file(cell: Cell) -> Path:
     Raises:
         UserError: nowhere.
     """
-    path = Path(cell.data) if cell.data else data_home() / "contactnets" / "contactnets.h5"
-    if not path.exists():
-        raise UserError(
-            f"{path}: no cube tosses: `wmeval data get contactnets`, or name them by --tosses"
-        )
-    return path
-
-
-def read_tosses(path: Path) -> Mocap:
-    """The recording: `wmeval-mocap/1`, or the authors' own form.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    if path.suffix in (".h5", ".json"):
-        return read_mocap(path)
-    return read_contactnets(path)
-
-
-def start_of(trial: Trial) -> TossState:
-    """The first state, from as many free frames as there are.
-
-    Raises:
-        UserError: the cube touches the board from the beginning.
-    """
-    for frames in FRAMES[:-1]:
-        try:
-            return first_state(trial, frames)
-        except UserError:
-            continue
-    return first_state(trial, FRAMES[-1])
+    return recording_in(Path(cell.data) if cell.data else None)
 
 
 def fitted_of(cell: Cell) -> Fitted | None:
@@ -171,22 +141,10 @@ def toss_settings(cell: Cell) -> Settings:
     Raises:
         UserError: the engine has no rigid bodies, or a file of another engine's numbers.
     """
-    card, fit = families()[_LIKE], fitted_of(cell)
+    card, fit = families()[LIKE], fitted_of(cell)
     if fit is None:
         return settings_of(card, cell.engine.adapter, cell.config)
     return fitted_settings(fit, card, cell.engine.adapter)
-
-
-def cube_of(metadata: dict[str, Any], changes: dict[str, float]) -> CubeBody:
-    """The cube as it was measured, with fitted numbers in place of the authors' own."""
-    given = {
-        "mass": metadata["mass_kg"],
-        "friction": metadata["friction_fitted"],
-        "restitution": metadata["restitution_fitted"],
-        "inertia": metadata.get("inertia_kg_m2"),
-        **changes,
-    }
-    return CubeBody(**{k: None if v is None else float(v) for k, v in given.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,3 +320,9 @@ def _arrays(tosses: list[Toss]) -> dict[str, NDArray[Any]]:
         "toss_rotation": np.array([t.rotation for t in tosses]),
         "toss_spread": np.array([t.spread for t in tosses]),
     }
+
+
+__all__ = [
+    "DRAWS", "FAMILY", "SIGMA", "Toss", "Wanted", "chosen", "cube_of", "data_file", "fitted_of",
+    "numbers", "run_toss", "start_of", "toss_of", "toss_settings", "wanted_of",
+]  # fmt: skip
