@@ -19,7 +19,7 @@ from wmeval.deformables import rest_shape
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, every_row, short_name
 from wmeval.envs.base import Snapshot
 from wmeval.envs.gauge.build import build
-from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted, settings_of
+from wmeval.envs.gauge.configurations import NAMES, PUBLISHED, engines_of, read_fitted, settings_of
 from wmeval.envs.gauge.markers import followers, track_of
 from wmeval.envs.gauge.rows import FAMILIES
 from wmeval.envs.plans import load_plan, plans_of
@@ -57,7 +57,7 @@ def test_a_row_says_what_its_card_says(env_id):
     assert env_id == f"GAUGE/{card.env}-v0" == cls.ID
     assert row.engines == engines_of(card)
     assert row.max_steps == card.frames(subtask, card.materials[0]) - 1
-    assert 1 / row.dt == card.solver_hz
+    assert 1 / row.dt == settings_of(card, row.engines[0], PUBLISHED).hz
     env = cls(engine=row.engines[0])
     assert env.observation_space.shape == (row.observation,)
     assert env.max_steps == row.max_steps

@@ -33,7 +33,7 @@ SLOT_WIDTH = 13
 """Numbers of a body: position 3, quaternion ``wxyz`` 4, linear 3 and angular velocity 3."""
 REACH = 100.0
 """Bound of the observation's lengths and speeds [m], [m/s]."""
-CHAINED = ("bullet", "physx", "genesis", "isaac")
+CHAINED = ("genesis", "isaac")
 """Engines to which a rope is a chain of links."""
 _SPIN = 1e4
 

@@ -16,7 +16,8 @@ By default bodies have generalised coordinates, so that they can be released. Wi
 ``maximal_coordinates`` they are the rigid bodies that Blender and games have: two to three times
 faster, damped by Bullet itself in the same sense, with ``split_impulse`` free of penetration at
 exact restitution, and bound to be static or dynamic throughout. Joints need generalised
-coordinates (see `wmeval.sim.engines.bullet_joints`).
+coordinates (see `wmeval.sim.engines.bullet_joints`), and so do ropes, chains of capsules held
+together by springs (see `wmeval.sim.engines.rope_chain`); contacts with them are not told.
 
 Friction and restitution of a pair are products. The lever arm of rolling resistance of a pair is
 ``a.rolling_friction b.friction + b.rolling_friction a.friction`` [m]. A world rebuilt and driven by
@@ -45,7 +46,14 @@ from wmeval.errors import UserError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import DYNAMIC, Body, Meshes, Scene
 from wmeval.sim.engines.bullet_joints import LINK, make_constraint, make_link, plan_joints
-from wmeval.sim.engines.bullet_shapes import HULL_MARGIN, make_shape, principal_inertia
+from wmeval.sim.engines.bullet_ropes import BulletRopes
+from wmeval.sim.engines.bullet_shapes import (
+    HULL_MARGIN,
+    BulletShape,
+    make_shape,
+    principal_inertia,
+)
+from wmeval.sim.engines.rope_chain import chains
 from wmeval.sim.protocol import (
     ContactPoint,
     Driver,
@@ -88,6 +96,8 @@ _MAX_RAYS = 4096
 _NEVER_TURNS = 1e12
 """Inertia [kg m2] of an upright body: an impulse of 1 kN s at 1 m turns it at 1e-9 rad/s."""
 _ZERO = (0.0, 0.0, 0.0)
+_ROPE = -1
+"""Stands for a rope's pieces where scene indices do for bodies."""
 _NO_CONTACTS = Contacts.empty()
 _POINT = struct.Struct("18d")
 """A contact point: bodies a and b, place on b 3, normal 3, distance, normal force, and twice a
@@ -132,7 +142,7 @@ class BulletEngine(Stage):
         self.info = EngineInfo(
             name="bullet",
             version=importlib.metadata.version("pybullet"),
-            body_kinds=("rigid", "joint"),
+            body_kinds=("rigid", "joint", "rope"),
             deterministic=True,
             clock="fixed",
             contact_impulses=True,
@@ -178,8 +188,10 @@ class BulletEngine(Stage):
         self._hull_margin = body_options["hull_margin"]
         self._own()
         self._maximal = bool(body_options["maximal_coordinates"])
-        if scene.joints and self._maximal:
-            raise UserError("joints need generalised coordinates: leave out maximal_coordinates")
+        if (scene.joints or scene.deformables) and self._maximal:
+            raise UserError(
+                "joints and ropes need generalised coordinates: leave out maximal_coordinates"
+            )
         self._joints = plan_joints(scene)
         self._linked: set[int] = set()  # PyBullet numbers of bodies that are links
         self._get_pose: Callable[[int, int], tuple[Vec, Quat]] = p.getBasePositionAndOrientation
@@ -195,6 +207,8 @@ class BulletEngine(Stage):
             self._ids.append(self._add(i, body, meshes))
         for joint in self._joints.constraints:
             make_constraint(p, c, joint, self._end(joint.body), self._end(joint.other))
+        ropes = chains(scene, "bullet", self.dt)
+        self._ropes = BulletRopes(p, c, self, ropes, self._piece, self._ids) if ropes else None
         self._scene_index = np.array(list(self._index.values()), np.int32)
         self._moving = self._moving_bodies()
         self._poses: dict[int, tuple[Vec, Quat]] = {}
@@ -207,6 +221,7 @@ class BulletEngine(Stage):
         self._pairs_key: tuple[tuple[int, int], ...] | None = None
         self._pairs: frozenset[tuple[int, int]] = frozenset()
         self._reading: list[int] = []
+        self._write_ropes()
         self._enter(drivers, self)
 
     def _add(self, i: int, body: Body, meshes: Meshes) -> int | None:
@@ -219,19 +234,8 @@ class BulletEngine(Stage):
             return None
         if body.name in self._joints.links:
             return self._add_link(i, body, meshes)
-        shape = make_shape(p, c, body, meshes)
+        number, shape = self._create(body, meshes, dynamic=self._motion[i] == DYNAMIC)
         w, x, y, z = body.quaternion_wxyz
-        number: int = p.createMultiBody(
-            baseMass=body.mass if self._motion[i] == DYNAMIC else 0.0,
-            baseCollisionShapeIndex=shape.index,
-            basePosition=body.position,
-            baseOrientation=(x, y, z, w),
-            useMaximalCoordinates=self._maximal,
-            physicsClientId=c,
-        )
-        if number < 0:
-            raise UserError(f"body {body.name!r}: PyBullet could not make it; look at its shapes")
-        self._set_surface(number, -1, body, shape.margin)
         if body.upright:
             self._inertia[i] = (_NEVER_TURNS, _NEVER_TURNS, _NEVER_TURNS)
         elif body.mass > 0 and (body.inertia is not None or not shape.exact_inertia):
@@ -253,6 +257,48 @@ class BulletEngine(Stage):
                 (1.0 - body.angular_damping) ** self.dt,
             )
         return number
+
+    def _create(self, body: Body, meshes: Meshes, *, dynamic: bool) -> tuple[int, BulletShape]:
+        """Make a free body, with PyBullet's own inertia; its number and its shape."""
+        p, c = self._p, self._client
+        shape = make_shape(p, c, body, meshes)
+        w, x, y, z = body.quaternion_wxyz
+        number: int = p.createMultiBody(
+            baseMass=body.mass if dynamic else 0.0,
+            baseCollisionShapeIndex=shape.index,
+            basePosition=body.position,
+            baseOrientation=(x, y, z, w),
+            useMaximalCoordinates=self._maximal,
+            physicsClientId=c,
+        )
+        if number < 0:
+            raise UserError(f"body {body.name!r}: PyBullet could not make it; look at its shapes")
+        self._set_surface(number, -1, body, shape.margin)
+        return number, shape
+
+    def _piece(self, body: Body) -> int:
+        return self._create(body, {}, dynamic=True)[0]
+
+    def vertices(self, name: str) -> NDArray[np.float64]:
+        """Vertices (V, 3) [m] of a rope now, world frame.
+
+        Raises:
+            UserError: the scene has none of that name.
+        """
+        self._write_ropes()
+        return self._rows.vertices(name)
+
+    def _write_ropes(self) -> None:
+        if self._ropes is not None:
+            self._ropes.write(self._rows)
+
+    def _points(self, *bodies: int) -> Sequence[Any]:
+        """PyBullet's contact points, but for those of ropes."""
+        found: Sequence[Any] = self._p.getContactPoints(*bodies, physicsClientId=self._client)
+        if self._ropes is None:
+            return found
+        known = self._index
+        return [q for q in found if q[1] in known and q[2] in known]
 
     def _set_surface(self, number: int, link: int, body: Body, margin: float | None) -> None:
         # Damping and speed limit are of a whole multibody: a call with them leaves its links be.
@@ -385,10 +431,10 @@ class BulletEngine(Stage):
         # it only tells whether the full list is worth reading.
         asked = (a,) if other is None else (a, b)
         counts = self._counts
-        if not any(map(counts, self._p.getContactPoints(*asked, physicsClientId=self._client))):
+        if not any(map(counts, self._points(*asked))):
             return []
         points = []
-        for q in self._p.getContactPoints(physicsClientId=self._client):
+        for q in self._points():
             first, second = q[1], q[2]
             if not counts(q) or a not in (first, second) or (b >= 0 and b not in (first, second)):
                 continue
@@ -503,6 +549,7 @@ class BulletEngine(Stage):
     def _write_row(self, *, look: bool = True) -> None:
         if look and self._shows:
             self._look()
+        self._write_ropes()
         get_pose, get_velocity = self._get_pose, self._get_velocity
         c = self._client
         flat: list[float] = []
@@ -596,7 +643,7 @@ class BulletEngine(Stage):
         if BulletEngine._breaking_now != self._breaking:
             self._own()
         step: Callable[[int], None] = self._p.stepSimulation
-        c, before, damped = self._client, self._before, self._damped
+        c, before, damped, ropes = self._client, self._before, self._damped, self._ropes
         poses, velocities, carried = self._poses, self._velocities, self._carried
         self._in_hooks = True
         try:
@@ -605,6 +652,8 @@ class BulletEngine(Stage):
                     prepare(self)
                 if damped:
                     self._damp()
+                if ropes is not None:
+                    ropes.pull()
                 step(c)
                 self.substep += 1
                 poses.clear()
@@ -653,7 +702,7 @@ class BulletEngine(Stage):
         counts: list[int],
         wanted: bool | tuple[tuple[int, int], ...],
     ) -> _Hook:
-        get_points, c, pack = self._p.getContactPoints, self._client, _POINT.pack
+        get_points, pack = self._points, _POINT.pack
         only = None if isinstance(wanted, bool) else self._pairs_of(wanted)
         # As `_counts` says.
         limit = self._body_threshold if self._maximal else math.inf
@@ -667,7 +716,7 @@ class BulletEngine(Stage):
                 [
                     pack(a, b, *place, *normal, gap, force, f, *along, g, *across)
                     for _, a, b, _, _, _, place, normal, gap, force, f, along, g, across in (
-                        get_points(physicsClientId=c)
+                        get_points()
                     )
                     if (force > 0.0 or (sliding and (f or g)))
                     and gap <= limit
@@ -719,7 +768,7 @@ class BulletEngine(Stage):
         """
         p, c, index = self._p, self._client, self._index
         hit = p.rayTest(origin, end, physicsClientId=c)[0]
-        if hit[0] >= 0 and index[hit[0]] in ignore:
+        if hit[0] >= 0 and index.get(hit[0], _ROPE) in (*ignore, _ROPE):
             hit = self._next_hit(origin, end, ignore)
         return RayHit(index[hit[0]], hit[3], hit[4], hit[2]) if hit[0] >= 0 else None
 
@@ -727,11 +776,11 @@ class BulletEngine(Stage):
         """The nearest of all hits of bodies that are not ignored; PyBullet does not sort them."""
         p, c, index = self._p, self._client, self._index
         nearest: Any = (-1, -1, 1.0)
-        for rank in range(len(index) * 64):
+        for rank in range(self._p.getNumBodies(c) * 64):
             hit = p.rayTestBatch((origin,), (end,), reportHitNumber=rank, physicsClientId=c)[0]
             if hit[0] < 0:
                 break
-            if index[hit[0]] not in ignore and hit[2] < nearest[2]:
+            if index.get(hit[0], _ROPE) not in (*ignore, _ROPE) and hit[2] < nearest[2]:
                 nearest = hit
         return nearest
 

@@ -13,12 +13,14 @@ need an NVIDIA GPU. Settings that depart from SAPIEN's, and why:
 Joints are constraints of the solver (D6), good to 3e-4 of a pendulum's period at 180 Hz with TGS,
 the default (``tgs`` 0: PGS, which takes energy out of them). PhysX tells no friction impulse:
 ``tangential_impulse`` is 0. A cylinder is a prism of 32 sides to it and rolls as one, a sixth more
-slowly. Rolling friction is refused.
+slowly. Rolling friction is refused. Ropes are chains of capsules held together by springs (see
+`wmeval.sim.engines.rope_chain`); contacts with them are not told.
 """
 
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Joint, Mesh, Me
 from wmeval.sim.engines.bullet_shapes import principal_inertia
 from wmeval.sim.engines.pairs import own_values
 from wmeval.sim.engines.pins import carried_pose
+from wmeval.sim.engines.rope_chain import Motion, RopeChain, chains, ends_now
 from wmeval.sim.engines.stepped import Numbers, Point, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Quat, RayHit, Vec
 
@@ -52,8 +55,9 @@ class PhysxEngine(SteppedEngine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.info = info_of("physx", ("rigid", "joint"), deterministic=True, impulses=True)
+        self.info = info_of("physx", ("rigid", "joint", "rope"), deterministic=True, impulses=True)
         self._system: Any = None
+        self._ropes: list[tuple[RopeChain, list[Any]]] = []
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -87,27 +91,53 @@ class PhysxEngine(SteppedEngine):
         self._system = px.PhysxCpuSystem()
         self._world = sapien.Scene([self._system])
         self._system.set_timestep(self.dt)
-        friction, restitution = self._surfaces(scene, words["combine"])
+        ropes = chains(scene, "physx", self.dt)
+        pieces = [piece for chain in ropes for piece in chain.pieces]
+        friction, restitution = self._surfaces(scene, pieces, words["combine"])
         self._parts: dict[int, Any] = {}
         self._number: dict[Any, int] = {}
         for i, body in enumerate(scene.bodies):
             if body.collision and body.active:
                 material = px.PhysxMaterial(friction[i], friction[i], restitution[i])
-                self._parts[i] = self._add(i, body, meshes, material)
+                self._parts[i] = self._add(body, meshes, material, self._motion[i])
                 self._number[self._parts[i]] = i
+                self._set_going(i, body)
         for joint in scene.joints:
             self._join(joint)
+        first = len(scene.bodies)
+        for chain in ropes:
+            self._ropes.append((chain, self._add_rope(chain, friction[first])))
+            first += len(chain.pieces)
 
-    def _surfaces(self, scene: Scene, combine: str) -> tuple[dict[int, float], dict[int, float]]:
+    def _add_rope(self, chain: RopeChain, friction: float) -> list[Any]:
+        """Make the capsules of a rope; neighbours, and what an end is pinned to, do not touch."""
+        px = self._px
+        # Ropes have no restitution: with a body, half of the body's own is what the mean makes.
+        material = px.PhysxMaterial(friction, friction, 0.0)
+        parts = [self._add(piece, {}, material, DYNAMIC) for piece in chain.pieces]
+        held = [None if end is None or end < 0 else self._parts.get(end) for end in chain.ends]
+        for a, b in [*pairwise(parts), (parts[0], held[0]), (parts[-1], held[1])]:
+            if b is not None:
+                # A joint that holds nothing: what it joins does not collide.
+                free = px.PhysxDriveComponent(a)
+                free.set_parent(b)
+                a.entity.add_component(free)
+        return parts
+
+    def _surfaces(
+        self, scene: Scene, pieces: list[Body], combine: str
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Friction of bodies, and after them of ropes' pieces, and restitution of bodies."""
+        every = scene.model_copy(update={"bodies": (*scene.bodies, *pieces)})
         if combine == "product":
             return (
-                own_values(scene, "friction", "mean", 1e6),
+                own_values(every, "friction", "mean", 1e6),
                 own_values(scene, "restitution", "mean", 1.0),
             )
-        bodies = list(enumerate(scene.bodies))
+        bodies = list(enumerate(every.bodies))
         return {i: b.friction for i, b in bodies}, {i: b.restitution for i, b in bodies}
 
-    def _add(self, i: int, body: Body, meshes: Meshes, material: Any) -> Any:
+    def _add(self, body: Body, meshes: Meshes, material: Any, motion: int) -> Any:
         px = self._px
         if body.rolling_friction:
             raise UserError(
@@ -128,20 +158,24 @@ class PhysxEngine(SteppedEngine):
             part.angular_damping = self._damping(body.angular_damping)
             part.max_linear_velocity = part.max_angular_velocity = 1e4
             part.max_depenetration_velocity = self._depenetration
-            part.kinematic = self._motion[i] != DYNAMIC
+            part.kinematic = motion != DYNAMIC
             if body.upright:
                 part.set_locked_motion_axes([False] * 3 + [True] * 3)
         self._world.add_entity(entity)
-        if self._motion[i] == DYNAMIC:
+        if motion == DYNAMIC:
             part.linear_velocity = np.array(body.linear_velocity, np.float32)
             part.angular_velocity = np.array(body.angular_velocity, np.float32)
-        elif any(body.linear_velocity) or any(body.angular_velocity):
-            if still:
+        return part
+
+    def _set_going(self, i: int, body: Body) -> None:
+        """Let what a driver leads carry what stands on it from the start."""
+        moves = any(body.linear_velocity) or any(body.angular_velocity)
+        if moves and self._motion[i] != DYNAMIC:
+            if body.motion == "static" and body.mass <= 0:
                 raise UserError(f"body {body.name!r} is static and moves: make it kinematic")
             self._carried[i] = (
                 body.position, body.quaternion_wxyz, body.linear_velocity, body.angular_velocity
             )  # fmt: skip
-        return part
 
     def _inertia(self, body: Body, meshes: Meshes) -> tuple[float, float, float]:
         if body.mass <= 0:
@@ -237,6 +271,8 @@ class PhysxEngine(SteppedEngine):
     # --- stepping ---------------------------------------------------------------------------------
 
     def _step(self) -> None:
+        for chain, parts in self._ropes:
+            self._pull(chain, parts)
         for body, (position, quaternion, linear, angular) in self._carried.items():
             # What carries has its velocity by where it would go; it is put back afterwards.
             target = carried_pose(position, quaternion, linear, angular, self.dt)
@@ -245,22 +281,31 @@ class PhysxEngine(SteppedEngine):
         for body, (position, quaternion, _, _) in self._carried.items():
             self._parts[body].entity.set_pose(self._pose(position, quaternion))
 
+    def _pull(self, chain: RopeChain, parts: list[Any]) -> None:
+        """Let a rope's springs act in the step to come."""
+        now, ends = self._rope_now(chain, parts)
+        forces, torques, on_ends = chain.forces(now, ends)
+        rows = zip(parts, forces.astype(np.float32), torques.astype(np.float32), strict=True)
+        for part, force, torque in rows:
+            part.add_force_torque(force, torque)
+        for end, pull, at in chain.pulls(on_ends, ends):
+            self._push(end, pull, at, (0.0, 0.0, 0.0))
+
+    def _rope_now(self, chain: RopeChain, parts: list[Any]) -> tuple[Motion, Motion]:
+        return Motion.of([_numbers(part) for part in parts]), ends_now(chain, self)
+
     def _read(self) -> list[Numbers]:
-        out = []
-        for body in self._bodies:
-            part = self._parts[body]
-            pose = part.entity_pose
-            w, x, y, z = pose.q.tolist()
-            out.append(
-                [*pose.p.tolist(), x, y, z, w,
-                 *part.linear_velocity.tolist(), *part.angular_velocity.tolist()]
-            )  # fmt: skip
-        return out
+        return [_numbers(self._parts[body]) for body in self._bodies]
+
+    def _read_vertices(self) -> dict[str, NDArray[np.float64]]:
+        return {c.name: c.nodes(*self._rope_now(c, parts)) for c, parts in self._ropes}
 
     def _points(self) -> list[Point]:
         out: list[Point] = []
         for contact in self._system.get_contacts():
-            a, b = (self._number[part] for part in contact.bodies)
+            a, b = (self._number.get(part) for part in contact.bodies)
+            if a is None or b is None:  # of a rope
+                continue
             for point in contact.points:
                 normal = point.normal.astype(np.float64)
                 impulse = float(normal @ point.impulse.astype(np.float64))
@@ -316,7 +361,7 @@ class PhysxEngine(SteppedEngine):
             )
             if hit is None:
                 return None
-            if hit.shape not in hidden:
+            if hit.shape not in hidden and hit.component in self._number:
                 px, py, pz = hit.position.tolist()
                 nx, ny, nz = hit.normal.tolist()
                 along = (gone + float(hit.distance)) / length
@@ -339,7 +384,17 @@ class PhysxEngine(SteppedEngine):
     def close(self) -> None:
         """Free everything; idempotent."""
         self._system = self._world = None
-        self._parts, self._number = {}, {}
+        self._parts, self._number, self._ropes = {}, {}, []
+
+
+def _numbers(part: Any) -> Numbers:
+    """Of one body, as `_read` gives them."""
+    pose = part.entity_pose
+    w, x, y, z = pose.q.tolist()
+    return [
+        *pose.p.tolist(), x, y, z, w,
+        *part.linear_velocity.tolist(), *part.angular_velocity.tolist(),
+    ]  # fmt: skip
 
 
 def _turn_to_x(axis: NDArray[np.float64]) -> NDArray[np.float64]:
