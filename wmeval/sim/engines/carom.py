@@ -11,40 +11,35 @@ depend on its length, and is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
-from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import Box, Meshes, Scene
 from wmeval.sim.engines.carom_motion import BallState
 from wmeval.sim.engines.carom_rays import cast_at_boxes, cast_at_spheres
 from wmeval.sim.engines.carom_scene import ball_state, check_places, read_table
 from wmeval.sim.engines.carom_spec import Impact
 from wmeval.sim.engines.carom_table import Table
+from wmeval.sim.engines.stepped import Point, SteppedEngine
 from wmeval.sim.protocol import (
     BodyMechanics,
-    ContactPoint,
     Driver,
     EngineConfig,
     EngineInfo,
     Probe,
     Quat,
     RayHit,
-    StateView,
     Vec,
 )
-from wmeval.sim.stage import Stage
-from wmeval.vectors import negative
-
-_Row = tuple[int, int, int, Vec, Vec, float, Vec, float]
 
 
-class CaromEngine(Stage):
+class CaromEngine(SteppedEngine):
     """Balls on a table; also the `SubstepView` of its drivers, `RayQuery`, `MechanicsQuery`.
 
     Attributes:
@@ -77,20 +72,18 @@ class CaromEngine(Stage):
         Raises:
             UserError: an unknown option, something that is no table, or balls that overlap.
         """
-        self._reading = reading = read_table(scene, config)
+        self._given = given = read_table(scene, config)
         self._set_stage(scene, dt)
-        self.table = Table(reading.spec, reading.states, reading.rotations)
-        self._balls = {body: ball for ball, body in enumerate(reading.balls)}
-        self._bodies = reading.balls
+        self.table = Table(given.spec, given.states, given.rotations)
+        self._balls = {body: ball for ball, body in enumerate(given.balls)}
+        self._bodies = given.balls
         self._placed = False
         self._impacts: list[Impact] = []
-        self._put: set[int] = set()
-        self._wanted: tuple[int, ...] = self._bodies
+        self._undone = set()
+        self._vertices_stale = False
+        self._told: tuple[int, ...] = self._bodies
         self._enter(drivers, self)
         self._check_places()
-
-    def close(self) -> None:
-        """Nothing is held; idempotent."""
 
     # --- mechanics ------------------------------------------------------------------------------
 
@@ -117,7 +110,7 @@ class CaromEngine(Stage):
         if ball is None:
             return self._still_pose(body)
         s = self.table.state(ball, self.table.now)
-        return (s.x, s.y, self._reading.height), self.table.rotation(ball)
+        return (s.x, s.y, self._given.height), self.table.rotation(ball)
 
     def velocity(self, body: int) -> tuple[Vec, Vec]:
         """Linear [m/s] and angular [rad/s] velocity now, world frame."""
@@ -126,18 +119,6 @@ class CaromEngine(Stage):
             return self._still_velocity(body)
         s = self.table.state(ball, self.table.now)
         return (s.vx, s.vy, 0.0), (s.wx, s.wy, s.wz)
-
-    def contacts(self, body: int, other: int | None = None) -> list[ContactPoint]:
-        """Impacts of a body (with another) in the substep just done."""
-        points = []
-        for row in map(self._row, self._impacts):
-            _, a, b, position, normal, impulse, tangential, distance = row
-            if body not in (a, b) or (other is not None and other not in (a, b)) or body == other:
-                continue
-            if body != a:
-                b, normal, tangential = a, negative(normal), negative(tangential)
-            points.append(ContactPoint(body, b, position, normal, impulse, tangential, distance))
-        return points
 
     def apply_force(self, body: int, force: Vec, at: Vec | None = None) -> None:
         """Refused.
@@ -192,10 +173,10 @@ class CaromEngine(Stage):
         ball = self._balls.get(body)
         if ball is None:
             raise UserError(f"carom: {name!r} stands where it is: only balls are put")
-        state = ball_state(self._scene, body, self._reading.height, position, linear, angular)
+        state = ball_state(self._scene, body, self._given.height, position, linear, angular)
         rotation = None if quaternion == self.table.rotation(ball) else quaternion
         self.table.put(ball, state, rotation)
-        self._put.add(body)
+        self._undone.add(body)
         self._placed = True
 
     def _check_places(self) -> None:
@@ -206,47 +187,14 @@ class CaromEngine(Stage):
 
     # --- stepping -------------------------------------------------------------------------------
 
-    def log(self, probe: Probe) -> tuple[StateLog, CameraLog, LightLog]:
-        """The present state as one row."""
-        self._begin_rows(probe)
-        self._write_row()
-        return self._rows.take()
-
-    def advance(
-        self, action: Sequence[float], until: int, probe: Probe
-    ) -> tuple[StateLog, CameraLog, LightLog, Contacts]:
-        """Run substeps up to state ``until`` under one action; rows as the probe asks.
-
-        Raises:
-            UserError: ``until`` is not after the present state, or a driver put balls into each
-                other.
-        """
-        rows: list[_Row] = []
-        every = probe.states == "substeps"
-        self._begin_rows(probe)
-        self._steps(action, until, rows if probe.contacts else None, every)
-        if not every:
-            self._write_row()
-        if isinstance(probe.contacts, tuple):
-            pairs = {frozenset(pair) for pair in probe.contacts}
-            rows = [row for row in rows if frozenset(row[1:3]) in pairs]
-        return *self._rows.take(), Contacts.from_rows(rows)
-
-    def run(self, action: Sequence[float], until: int) -> StateView:
-        """Run substeps as `advance` does, and keep nothing.
-
-        Returns:
-            The present state: this engine.
-
-        Raises:
-            UserError: as `advance`.
-        """
-        self._steps(action, until, None, False)
-        return self
-
     def _steps(
-        self, action: Sequence[float], until: int, rows: list[_Row] | None, every: bool
+        self,
+        action: Sequence[float],
+        until: int,
+        write: Callable[[], None] | None,
+        found: list[tuple[Any, ...]] | None,
     ) -> None:
+        """As `SteppedEngine`, but that a state is read only where somebody wants it."""
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
         self.action = tuple(action)  # a caller may reuse its array
@@ -263,50 +211,48 @@ class CaromEngine(Stage):
                 # Correctly rounded, so that a time has one float whatever the substep.
                 table.advance((self.substep + 1) * up / down)
                 self.substep += 1
-                if after or rows is not None:
+                if after or found is not None:
                     self._impacts = list(table.impacts)
-                    self._put.clear()
+                    self._undone.clear()
                     for call in after:
                         call(self)
-                    if rows is not None:
+                    if found is not None:
                         # What a driver put undoes the impacts that led there.
-                        found = map(self._row, self._impacts)
-                        rows += [r for r in found if self._put.isdisjoint(r[1:3])]
+                        undone, n = self._undone, self.substep - 1
+                        found += [(n, *p) for p in self._points() if undone.isdisjoint(p[:2])]
                 else:
                     self._impacts = table.impacts
-                if every:
-                    self._write_row()
+                if write is not None:
+                    write()
         finally:
             self._in_hooks = False
 
-    def _row(self, impact: Impact) -> _Row:
+    def _points(self) -> list[Point]:
+        return [self._point(impact) for impact in self._impacts]
+
+    def _point(self, impact: Impact) -> Point:
         if impact.b is not None:
             other = self._bodies[impact.b]
         else:
             assert impact.cushion is not None
-            other = self._reading.cushions[impact.cushion]
+            other = self._given.cushions[impact.cushion]
         x, y, z = impact.position
-        floor = self._reading.height - self.table.spec.radius
+        floor = self._given.height - self.table.spec.radius
         return (
-            self.substep - 1, self._bodies[impact.a], other, (x, y, z + floor), impact.normal,
+            self._bodies[impact.a], other, (x, y, z + floor), impact.normal,
             impact.normal_impulse, impact.tangential_impulse, impact.distance,
         )  # fmt: skip
 
-    def _begin_rows(self, probe: Probe) -> None:
-        if probe.bodies is None:
-            wanted = self._bodies
-        else:
-            wanted = tuple(i for i in self._bodies if i in probe.bodies)
-        if wanted != self._wanted:
-            self._wanted = wanted
-        self._rows.begin(self._wanted)
+    def _begin(self, probe: Probe | None = None) -> None:
+        wanted = None if probe is None else probe.bodies
+        self._told = tuple(i for i in self._bodies if wanted is None or i in wanted)
+        self._rows.begin(self._told)
 
-    def _write_row(self) -> None:
-        if self._shows:
-            self._look()
-        table, z = self.table, self._reading.height
+    def _write(self, *, look: bool) -> None:
+        self._look()
+        table, z = self.table, self._given.height
         flat: list[float] = []
-        for body in self._wanted:
+        for body in self._told:
             ball = self._balls[body]
             s: BallState = table.state(ball, table.now)
             qw, qx, qy, qz = table.rotation(ball)
