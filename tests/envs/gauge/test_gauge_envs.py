@@ -69,6 +69,13 @@ def test_a_row_says_what_its_card_says(env_id):
     for name in (*card.materials, *card.subtasks, *engines_of(card), "main", "static", "top"):
         assert f"`{name}`" in page
     assert card.notes[0].split("\n")[0] in page
+    for body in card.bodies:
+        assert f"| `{body}` |" in page
+    for one in card.subtasks.values():
+        told = [p for by_body in one.overrides.values() for p in by_body.values()]
+        for drives in one.drives.values():
+            assert all(f"`{d.profile}`: " in page for d in drives)
+        assert all(f"restitution {p.restitution:g} |" in page for p in told)
 
 
 def test_all_22_are_listed_found_and_registered():

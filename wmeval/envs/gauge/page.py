@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from wmeval.assets import gauge_cards as cards
 from wmeval.assets.gauge_cards import Family, family
@@ -65,9 +66,14 @@ published clips), `static` (from the other side and farther), `top`.
 
 ## Physical parameters
 
+{bodies}
+
 {numbers}
+
+{drives}
+
 g = 9.81 m/s^2, no air. Friction and restitution of a pair are the moving object's, as they were
-measured. Sources, most specific first: {sources}.
+measured. Sources, of which the most specific counts: {sources}.
 
 ## Version history
 
@@ -103,7 +109,7 @@ def complete(cls: _T) -> _T:
         ),
         width=_width(card),
         rows=_rows(card),
-        settling="It has settled before: see the card's drive. " if settles else "",
+        settling="It has settled before: see the motions below. " if settles else "",
         materials=_listed(card.materials),
         names=_listed(tuple(card.subtasks)),
         engines=_listed(engines_of(card)),
@@ -113,7 +119,9 @@ def complete(cls: _T) -> _T:
             if led
             else "none is taken here"
         ),
+        bodies=_bodies(card),
         numbers=_numbers(card),
+        drives=_drives(card),
         sources="; ".join(f"`{k}` {v}" for k, v in sorted(card.sources.items())),
     )
     return cls
@@ -166,10 +174,55 @@ def _rows(card: Family) -> str:
     return "\n".join(out)
 
 
+def _bodies(card: Family) -> str:
+    lines = ["| body | form [m] | motion |", "|---|---|---|"]
+    for name, body in card.bodies.items():
+        form = _told(body.shape.model_dump(exclude={"type"}))
+        hung = f", hangs from its pivot by {body.rod:g} m about {body.hinge}" if body.rod else ""
+        kind = body.shape.type.replace("_", " ")
+        lines.append(f"| `{name}` | {kind}: {form} | {body.motion}{hung} |")
+    return "\n".join(lines)
+
+
 def _numbers(card: Family) -> str:
+    rows = [(m, b, p) for m, bodies in card.properties.items() for b, p in bodies.items()]
+    rows += [
+        (f"{material}, subtask {name}", body, own)
+        for name, subtask in card.subtasks.items()
+        for material, bodies in subtask.overrides.items()
+        for body, own in bodies.items()
+    ]
     lines = ["| material | body | numbers |", "|---|---|---|"]
-    for material, bodies in card.properties.items():
-        for body, own in bodies.items():
-            told = ", ".join(f"{k} {v:g}" for k, v in own.model_dump(exclude_none=True).items())
-            lines.append(f"| {material} | `{body}` | {told} |")
-    return "\n".join(lines) + "\n"
+    lines += [f"| {m} | `{b}` | {_told(p.model_dump(exclude_none=True))} |" for m, b, p in rows]
+    return "\n".join(lines)
+
+
+def _drives(card: Family) -> str:
+    """What the profiles of `wmeval.assets.gauge_profiles` are given, by set-up."""
+    rows = [
+        (name, material, drive)
+        for name, subtask in card.subtasks.items()
+        for material, drives in subtask.drives.items()
+        for drive in drives
+    ]
+    if not rows:
+        return "No motion is imposed."
+    lines = ["| subtask | material | body | imposed motion [m, s, rad] |", "|---|---|---|---|"]
+    lines += [
+        f"| `{name}` | {material} | `{drive.body}` | `{drive.profile}`: {_told(drive.parameters)} |"
+        for name, material, drive in rows
+    ]
+    return "\n".join(lines)
+
+
+def _told(numbers: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_number(value)}" for key, value in numbers.items())
+
+
+def _number(value: Any) -> str:
+    """A number, or numbers in brackets; corners of solids are told by their count alone."""
+    if isinstance(value, (tuple, list)):
+        if any(isinstance(v, (tuple, list)) for v in value):
+            return str(len(value))
+        return f"({', '.join(map(_number, value))})"
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
