@@ -156,13 +156,14 @@ def test_the_numbers_by_which_an_engine_made_the_tosses_are_found_on_a_half_of_t
 def test_the_sweep_scores_the_other_half_only(fitted, made, tmp_path):
     path = tmp_path / "fit.yaml"
     write_fitted(fitted, path)
+    write_fitted(fitted, tmp_path / "bullet.yaml")
     assert read_fitted(path) == fitted
 
     def swept(task, config, engines="bullet"):
         cells = planning.plan(
             parse_engines(engines), planning.tasks_of(task), [str(config)], tosses=str(made)
         )
-        folder = tmp_path / task.replace("/", "_") / engines
+        folder = tmp_path / task.replace("/", "_") / engines / Path(config).stem
         return run_sweep(cells, folder, workers=0, conformance=False).cells[0]
 
     cell = swept("cube_toss/allx1", path)
@@ -175,6 +176,9 @@ def test_the_sweep_scores_the_other_half_only(fitted, made, tmp_path):
     assert authors.measurement("position_error").value > 2 * (
         cell.measurement("position_error").value
     )
+    each = swept("cube_toss/oddx1", tmp_path / "{engine}.yaml")
+    assert each.measurements == cell.measurements
+    assert each.facts["fitted_by"]["loss_after"] == fitted.identified.loss_after
     fitted_half = swept("cube_toss/evenx1", path)
     assert fitted_half.status == "not_run"
     assert "all of these tosses were fitted on: score the other half" in fitted_half.reason

@@ -15,6 +15,7 @@ from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
 from wmeval.eval.sweep.report import write_sweep_report
 from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.eval.sweep.tables import terminal_tables
+from wmeval.eval.sweep.toss_section import band
 from wmeval.eval.sweep.toss_standing import difference, standings
 from wmeval.sim.protocol import EngineConfig
 
@@ -72,6 +73,9 @@ def test_free_flight_is_followed_and_the_spread_is_of_the_declared_noise(tmp_pat
     assert "by the authors" in cell.facts["fitted_on"]
     page = write_sweep_report(results, tmp_path / "s", strips=False).read_text()
     assert "Against real cube tosses" in page
+    assert "fitted on friction and restitution: by the authors, to these same tosses" in page
+    assert "scored on 3 of 3 tosses" in page
+    assert "simulated from 17 starts" in page
     assert "bullet" in terminal_tables(results)[0].columns[0]._cells
 
 
@@ -118,6 +122,17 @@ def test_engines_that_the_tosses_do_not_separate_are_tied():
     low, high = difference(result("a", 25.0, 0.1, even), result("c", 27.0, 0.1, apart))
     assert low == pytest.approx(2)
     assert high == pytest.approx(2)
+
+
+def test_bands_are_of_the_means_over_tosses_while_half_of_them_run():
+    rng = np.random.default_rng(1)
+    course = rng.normal(5.0, 2.0, (400, 30))
+    course[:300, 20:] = np.nan
+    times, low, mean, high = band(course)
+    assert times == pytest.approx(np.arange(20) / RATE)
+    assert mean == pytest.approx(course[:, :20].mean(axis=0))
+    assert (high - low).mean() / 2 == pytest.approx(1.96 * 2.0 / np.sqrt(400), rel=0.15)
+    assert ((low < 5) & (high > 5)).mean() > 0.8
 
 
 def test_who_did_not_finish_has_no_rank():

@@ -11,7 +11,7 @@ What was chosen, and in which regime, goes into results.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -66,6 +66,8 @@ def _row(hz: int, solver: str, iterations: int, threshold: float = 0.2, departs:
 
 
 _PARTICLES = "tetrahedra: the published particle method is not offered by this adapter"
+_WAVES = "each step in as many parts as waves need to cross a cell: undivided ones fly apart"
+_HELD = "fem: what holds the foam is free to move, and the published particles pull on nothing"
 _CAPSULES = "a rope's capsules are held by springs, which need more than 5,700 steps a second"
 _WARM = "vbd, begun with the last substep's share of gravity"
 ROWS: dict[tuple[str, str, str], Row] = {
@@ -80,7 +82,7 @@ ROWS: dict[tuple[str, str, str], Row] = {
     (PUBLISHED, "newton", "volume"): _row(900, "vbd", 10, 0.2, _PARTICLES, solver="vbd"),
     (PUBLISHED, "genesis", "rigid"): _row(180, "rigid", 50, default_armature=0.1),
     (PUBLISHED, "genesis", "textile"): _row(180, "pbd", 50),
-    (PUBLISHED, "genesis", "volume"): _row(900, "fem", 50, 0.2, _PARTICLES),
+    (PUBLISHED, "genesis", "volume"): _row(900, "mpm", 50, 0.2, _WAVES, volume="mpm"),
     # PhysX' defaults in Isaac Sim: TGS, 16 position iterations. No row of it is tuned here: that
     # would take convergence measured on it.
     (PUBLISHED, "isaac", "rigid"): _row(180, "omni physx, tgs", 16),
@@ -106,6 +108,8 @@ ROWS: dict[tuple[str, str, str], Row] = {
 _FREE = ("bouncing_ball", "nonsmooth_contact", "slope_contact")
 """Families in which a free body meets what stands still: Bullet's rigid bodies with split impulses
 have the restitution that they are given there; what is led or jointed needs the other kind."""
+_HANGING = ("cantilever_beam",)
+"""Families whose foam carries bodies that are free."""
 _MANY = ("wall_breaking",)
 """Families of a hundred bodies: twice the published rate is what a minute pays for."""
 
@@ -230,7 +234,7 @@ def settings_of(card: Family, engine: str, config: str) -> Settings:
     Args:
         card: the family.
         engine: one of `engines_of`.
-        config: row of `NAMES`, or the path of a `Fitted` file.
+        config: row of `NAMES`, or the path of a `Fitted` file (`file_of`).
 
     Raises:
         UserError: no such configuration, or a file that is none or of another family.
@@ -242,7 +246,7 @@ def settings_of(card: Family, engine: str, config: str) -> Settings:
             f"no configuration {config!r}: choose from {', '.join(NAMES)}, or name a .yaml file of "
             "fitted numbers"
         )
-    fit = read_fitted(config)
+    fit = read_fitted(file_of(config, engine))
     if fit.family != card.id:
         raise UserError(f"{config}: its numbers are of {fit.family}, not of {card.id}")
     return fitted_settings(fit, card, engine)
@@ -288,9 +292,20 @@ def _known(card: Family, engine: str, name: str) -> Settings:
         options = {**config.options, "maximal_coordinates": 1, "split_impulse": 1}
         config = config.model_copy(update={"options": options})
         solver = "rigid bodies, split impulses"
+    if engine == "genesis" and card.id in _HANGING:
+        options = {**config.options, "volume": "fem"}
+        config = config.model_copy(update={"options": options})
+        if name == PUBLISHED:
+            row = replace(row, departs=_HELD)
+            solver = "fem, linear corotated"
     if name == TUNED and card.id in _MANY:
         hz = 2 * card.solver_hz
     return Settings(name, hz, config, solver, row.departs)
+
+
+def file_of(config: str, engine: str) -> str:
+    """The file of a fitted configuration: ``{engine}`` in its name stands for the engine's."""
+    return config.replace("{engine}", engine)
 
 
 def read_fitted(path: str | Path) -> Fitted:

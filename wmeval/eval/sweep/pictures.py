@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
-from wmeval.datasets.mocap.contactnets import RATE as TOSS_RATE
 from wmeval.errors import UserError
 from wmeval.eval.metrics.gauge import SCALES
 from wmeval.eval.plots import REFERENCE_COLOUR, jpeg, png, style
@@ -170,32 +169,6 @@ def pareto_plot(points: Sequence[Point], unit: str, colours: Mapping[str, str]) 
         axis.set(xscale="log", xlabel="CPU time [s]", ylabel=f"error [{unit}]")
         if all(p.error > 0 for p in points):
             axis.set(yscale="log")
-        axis.legend()
-        return png(figure)
-
-
-def toss_plot(results: Sequence[CellResult], arrays: Arrays, colours: Mapping[str, str]) -> str:
-    """Distance from the real cube over time: median over tosses, middle half shaded."""
-    from matplotlib import pyplot as plt
-
-    found = [(r, arrays(r.key).get("toss_course")) for r in results]
-    if all(x is None for _, x in found):
-        return ""
-    with style():
-        figure, axis = plt.subplots(figsize=(6.4, 3.2))
-        for r, course in found:
-            if course is None:
-                continue
-            # Where fewer than half of the tosses still run, the median is of others.
-            keep = np.isfinite(course).mean(axis=0) >= 0.5
-            times = np.arange(course.shape[1])[keep] / TOSS_RATE
-            low, middle, high = 1e3 * np.nanpercentile(course[:, keep], (25, 50, 75), axis=0)
-            colour = colours.get(r.cell.engine.label)
-            label = r.cell.engine.label + (f" [{r.cell.setting[2]}]" if r.cell.grid else "")
-            axis.fill_between(times, low, high, color=colour, alpha=0.15, lw=0)
-            axis.plot(times, middle, color=colour, lw=1.6, label=label)
-        axis.set(xlabel="time [s]", ylabel="off the real cube [mm]")
-        axis.set_ylim(bottom=0)
         axis.legend()
         return png(figure)
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import RECORD_HZ, Family, families, family
 from wmeval.assets.gauge_published import published
-from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted
+from wmeval.envs.gauge.configurations import NAMES, engines_of, file_of, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
 from wmeval.eval.sweep.recorded import is_of, recording
@@ -188,7 +188,8 @@ def check_config(config: str) -> str:
                 f"--config: {config!r}: choose from {', '.join(NAMES)}, or name a .yaml file of "
                 "fitted numbers"
             )
-        read_fitted(config)
+        if file_of(config, "") == config:
+            read_fitted(config)
     return config
 
 
@@ -204,7 +205,8 @@ def plan(
 ) -> tuple[Cell, ...]:
     """All cells, engine by engine, so that a worker keeps its engine.
 
-    A file of fitted numbers is run on its own family only. ``tosses`` names the recording of the
+    A file of fitted numbers is run on its own family only; ``{engine}`` in its name stands for each
+    engine's. ``tosses`` names the recording of the
     cube tosses, where it is not the fetched one; ``real`` others, each of one set-up by its header.
     """
     out = []
@@ -212,7 +214,7 @@ def plan(
         for config in configs:
             wanted = list(tasks)
             if config not in NAMES:
-                of = read_fitted(config).family
+                of = read_fitted(file_of(config, engine.adapter)).family
                 wanted = [t for t in wanted if t.family == of]
                 if not wanted:
                     raise UserError(f"{config}: its numbers are of {of}, which no task here is")

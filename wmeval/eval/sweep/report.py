@@ -25,7 +25,7 @@ from wmeval.eval.sweep.tables import (
     standing,
 )
 from wmeval.eval.sweep.toss import FAMILY
-from wmeval.eval.sweep.toss_standing import Standing
+from wmeval.eval.sweep.toss_section import COLUMNS, Tosses, section
 from wmeval.eval.truths import TRUTHS
 from wmeval.eval.wording import number
 
@@ -108,26 +108,13 @@ def _grids(results: SweepResults, colours: Mapping[str, str]) -> list[Grid]:
     return out
 
 
-@dataclass(frozen=True)
-class Tosses:
-    """Cube tosses under one configuration: engines from the best, those tied with it marked."""
-
-    task: str
-    config: str
-    standings: tuple[Standing, ...]
-    plot: str
-
-
 def _tosses(results: SweepResults, root: Path, colours: Mapping[str, str]) -> list[Tosses]:
     out = []
     for config in dict.fromkeys(r.cell.config for r in results.cells):
         for task, cells in by_setting(results, config).items():
             made = ranking(list(cells.values())) if task.split("/")[0] == FAMILY else []
             if made:
-                plot = pictures.toss_plot(
-                    [s.result for s in made], partial(arrays_of, root), colours
-                )
-                out.append(Tosses(task, config, tuple(made), plot))
+                out.append(section(task, config, made, partial(arrays_of, root), colours))
     return out
 
 
@@ -167,7 +154,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         unfinished=_unfinished(results),
         shown=[s for c in configs for s in _shown(results, c, root, colours, strips)],
         grids=_grids(results, colours),
-        tosses=_tosses(results, root, colours),
+        tosses=_tosses(results, root, colours), toss_columns=COLUMNS,
         heads=heads,
         checks=checks,
         others=other_checks(results.conformance),

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 import wmeval
 from wmeval.assets.gauge_cards import families
 from wmeval.datasets.checksums import sha256_of
-from wmeval.envs.gauge.configurations import NAMES, settings_of
+from wmeval.envs.gauge.configurations import NAMES, file_of, settings_of
 from wmeval.errors import UserError, one_line
 from wmeval.eval.results import dumps
 from wmeval.eval.sweep import conclude
@@ -50,7 +50,7 @@ def stamp(cell: Cell) -> str:
     """What a cell's numbers depend on beside the cell: versions, its family's card, settings."""
     config = cell.config
     if config not in NAMES:
-        config = Path(config).read_text("utf-8")
+        config = Path(file_of(config, cell.engine.adapter)).read_text("utf-8")
     if cell.family == FAMILY:
         return _toss_stamp(cell, config)
     card = families()[cell.family]

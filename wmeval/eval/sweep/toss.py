@@ -26,12 +26,14 @@ from wmeval.envs.gauge.configurations import (
     NAMES,
     Fitted,
     Settings,
+    file_of,
     fitted_settings,
     read_fitted,
     settings_of,
 )
 from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody, Flight, Start, fly
+from wmeval.eval.fitting.recording import describe
 from wmeval.eval.fitting.tosses import (
     FAMILY,
     LIKE,
@@ -108,7 +110,7 @@ def fitted_of(cell: Cell) -> Fitted | None:
     """
     if cell.config in NAMES:
         return None
-    fit = read_fitted(cell.config)
+    fit = read_fitted(file_of(cell.config, cell.engine.adapter))
     if fit.family != FAMILY:
         raise UserError(f"{cell.config}: its numbers are of {fit.family}, not of {FAMILY}")
     return fit
@@ -248,7 +250,8 @@ def run_toss(
             "restitution_threshold": config.restitution_threshold,
             **{k: v for k, v in config.options.items() if k != "python"},
         },
-        facts=_facts(made, cube, wanted, settings, fitted_on, len(mocap.trials)),
+        facts=_facts(made, cube, wanted, settings, fitted_on, len(mocap.trials))
+        | _more_facts(fit, mocap),
         frames=sum(len(t.errors[0].position) for t in made), wall_s=wall,
         measurements=numbers(made) if made else (),
     )  # fmt: skip
@@ -259,7 +262,6 @@ def _facts(
     made: list[Toss], cube: CubeBody, wanted: Wanted, settings: Settings,
     fitted_on: tuple[str, ...], count: int,
 ) -> dict[str, JsonValue]:  # fmt: skip
-    own = [float(e.real_penetration.max()) for t in made for e in t.errors[:1]]
     return {
         "mass_kg": cube.mass, "inertia_kg_m2": cube.inertia,
         "friction": cube.friction, "restitution": cube.restitution,
@@ -269,9 +271,34 @@ def _facts(
         "draws": wanted.starts,
         "sigma": {"position_m": SIGMA.position, "rotation_rad": SIGMA.rotation,
                   "linear_mps": SIGMA.linear, "angular_radps": SIGMA.angular},
-        "recording_penetration_mm": round(1e3 * max(own, default=0.0), 3),
         "tosses": {t.name: round(1e3 * float(t.position.mean()), 4) for t in made},
     }  # fmt: skip
+
+
+def _more_facts(fit: Fitted | None, mocap: Mocap) -> dict[str, JsonValue]:
+    """How fitted numbers were found, and what the recording says of itself."""
+    out: dict[str, JsonValue] = {}
+    if fit is not None:
+        out["fitted_options"] = dict(fit.options)
+        of = fit.identified
+        if of is not None:
+            out["fitted_by"] = {
+                "loss": of.loss, "loss_before": of.loss_before, "loss_after": of.loss_after,
+                "evaluations": of.evaluations, "optimizer": of.optimizer, "version": of.version,
+            }  # fmt: skip
+    try:
+        itself = describe(mocap)
+    except UserError:  # too few flights to say anything
+        return out
+    heights = [h for h in itself.rest_heights if math.isfinite(h)]
+    if heights:
+        out["recording"] = {
+            "gravity_mps2": round(itself.gravity[0], 3),
+            "rest_height_mm": round(1e3 * float(np.mean(heights)), 2),
+            "lowest_mm": round(1e3 * itself.lowest, 2),
+            "velocity_lag_ms": round(1e3 * itself.velocity_lag, 2),
+        }
+    return out
 
 
 def numbers(tosses: list[Toss]) -> tuple[Measurement, ...]:
