@@ -8,11 +8,13 @@ import pytest
 from engine_worlds import at_rate, engine_here, play
 from physics_scenes import body, floor, world_spec
 
+from wmeval.assets.gauge_cards import Drive
 from wmeval.deformables import rest_shape, sheet_edge
 from wmeval.errors import UserError
 from wmeval.scene import Box, Cloth, Mesh, Pin, Scene, Sheet
 from wmeval.sim.engines.genesis_bending import matched
 from wmeval.sim.engines.genesis_cloth import effective_spring, hinge_steepness, network
+from wmeval.sim.protocol import DriverSpec
 
 SHEET = Sheet(size=(0.3, 0.2), cells=(6, 5))
 
@@ -68,10 +70,12 @@ def test_the_network_s_energy_is_that_of_the_cloth():
 def test_no_edge_of_the_network_is_corrected_by_more_than_its_relaxation():
     item = cloth()
     net = network(item, rest_shape(item, {}))
-    h = net.least_substep(4, 0.3)
+    h = net.longest_substep(4, 0.3)
     both = (1 / net.masses)[net.edges].sum(axis=1)
     compliance = 4 * 0.3 / net.springs - both * h**2
-    assert compliance.min() == pytest.approx(0.0, abs=1e-9)
+    corners = (net.masses < 0.4 * 0.2 * 0.05 * 0.04)[net.edges].any(axis=1)
+    assert compliance[~corners].min() == pytest.approx(0.0, abs=1e-9)
+    assert 0 < corners.sum() <= 10  # two corners have two edges, two have three
     k = int(np.argmax(compliance))
     assert effective_spring(compliance[k], both[k], h, 4, 0.3) == pytest.approx(net.springs[k])
     with pytest.raises(UserError, match="takes sheets; leave textile out"):
@@ -117,15 +121,21 @@ def test_vertices_that_an_engine_reordered_are_found_and_others_refused():
 def test_led_vertices_are_where_their_body_is_and_the_others_rest_on_what_is_below():
     """A sheet let down on a box: exact at rest and at its pins, outside of the box, bit for bit."""
     engine_here("genesis")
-    bar = body("bar", (), motion="kinematic", position=(-0.15, 0, 0.3), linear_velocity=(0, 0, -1))
+    bar = body("bar", (), motion="kinematic", position=(-0.15, 0, 0.3))
+    move = Drive(body="bar", profile="move", parameters={"offset": (0, 0, -0.2), "duration": 0.2})
+    driver = DriverSpec(
+        kind="imposed", params={"body": "bar", "drive": move.model_dump(mode="json")}
+    )
     box = body("box", Box(half_extents=(0.06, 0.06, 0.1)), motion="static", position=(0, 0, 0.1))
     item = cloth(position=(0, 0, 0.3), pins=(Pin(vertices=sheet_edge(SHEET, "x-"), body="bar"),))
     spec = at_rate(with_deformables(world_spec(bar, box, floor()), item), 180, "genesis")
+    spec = dataclasses.replace(spec, drivers=(driver,))
     log = play(spec, 0.2)
     sheet, held = log.state.vertices["cloth"], list(sheet_edge(SHEET, "x-"))
     rest = rest_shape(item, {}).vertices
     assert sheet[0] == pytest.approx(rest, abs=1e-6)
-    down = np.array([0, 0, -1.0]) * log.state.times[:, None, None]
+    u = log.state.times[:, None, None] / 0.2
+    down = np.array([0, 0, -0.2]) * (3 * u**2 - 2 * u**3)
     assert sheet[:, held] == pytest.approx(rest[held] + down, abs=1e-6)
     last = sheet[-1]
     over = (np.abs(last[:, :2]) < 0.05).all(axis=1)
@@ -136,13 +146,17 @@ def test_led_vertices_are_where_their_body_is_and_the_others_rest_on_what_is_bel
 
 
 @pytest.mark.accept
-@pytest.mark.parametrize(("textile", "low", "high"), [("mapping", 0.1, 2.0), ("network", 98, 103)])
+@pytest.mark.parametrize(("textile", "low", "high"), [("mapping", 0.05, 5.0), ("network", 95, 105)])
 def test_a_hanging_strip_has_the_stiffness_that_the_source_predicts(textile, low, high):
     """The mapping's stiffness is the solver's, far below what is asked; the network's is K_s."""
     engine_here("genesis")
-    from wmeval.eval.conformance import run_suite
-    from wmeval.sim.protocol import EngineConfig
-
-    config = EngineConfig(options={"textile": textile})
-    (outcome,) = run_suite("genesis", config, checks=["cloth_stretch"])
-    assert low < outcome.effective < high
+    sheet = Sheet(size=(0.04, 0.1), cells=(2, 5))
+    item = cloth(surface=sheet, pins=(Pin(vertices=sheet_edge(sheet, "y+")),),
+                 quaternion_wxyz=(math.sqrt(0.5), math.sqrt(0.5), 0, 0))  # fmt: skip
+    spec = at_rate(with_deformables(world_spec(gravity=(0, 0, -49.05)), item), 180, "genesis",
+                   textile=textile)  # fmt: skip
+    edge = play(spec, 0.4).state.vertices["cloth"][:, list(sheet_edge(sheet, "y-")), 2].mean(axis=1)
+    longer = edge[0] - edge[len(edge) // 2 :].mean()
+    # Of a lumped strip: the weight of each row stretches the rows above it.
+    asked = 0.2 * 49.05 * 0.1**2 / 2 / longer
+    assert low < asked < high

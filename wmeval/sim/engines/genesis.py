@@ -9,7 +9,10 @@
   that is the product. Values below 0.01 are not to be had.
 - ``substeps`` of Genesis' own lie within one of ours.
 - ``apart`` 1 says that free bodies never meet: `wmeval.sim.engines.genesis_apart`.
-- Cloth is moved by position-based dynamics: `wmeval.sim.engines.genesis_cloth` says how.
+- Cloth is moved by position-based dynamics: `wmeval.sim.engines.genesis_cloth` says how. Solids are
+  moved by finite elements (`wmeval.sim.engines.genesis_fem`) or, with ``volume`` "mpm", by material
+  points (`wmeval.sim.engines.genesis_mpm`); ``contact_softness`` is the distance [m] in which a
+  rigid body's push on a solid fades by e.
 
 Kinematic bodies are heavy ones that are put back in every substep; what holds cloth and solids does
 not touch them. No contacts are told and no rays cast.
@@ -31,8 +34,8 @@ from numpy.typing import NDArray
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
-from wmeval.scene import DYNAMIC, Body, Cloth, Meshes, Scene
-from wmeval.sim.engines import genesis_cloth
+from wmeval.scene import DYNAMIC, Body, Cloth, Meshes, Scene, Soft
+from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
 from wmeval.sim.engines.genesis_apart import OPTION as APART
 from wmeval.sim.engines.genesis_apart import Apart
 from wmeval.sim.engines.genesis_bending import Bending, Bent
@@ -49,10 +52,17 @@ OPTIONS = {
     "default_armature": (0.0, 0.0, 1e3),
     "contact_time": (0.01, 1e-4, 1.0),
     "noslip_iterations": (0, 0, 1000),
+    "contact_softness": (2e-3, 1e-6, 1.0),
     **genesis_cloth.OPTIONS,
+    **genesis_fem.OPTIONS,
+    **genesis_mpm.OPTIONS,
     **APART,
 }
-CHOICES = {"contact": ("default", "restitution"), **genesis_cloth.CHOICES}
+CHOICES = {
+    "contact": ("default", "restitution"),
+    "volume": ("fem", "mpm"),
+    **genesis_cloth.CHOICES,
+}
 _LEAST_FRICTION, _GREATEST_FRICTION = 0.01, 5.0
 _LEAST_RESTITUTION = 1e-3
 
@@ -63,7 +73,7 @@ class GenesisEngine(SteppedEngine):
     def __init__(self) -> None:
         super().__init__()
         self.info = info_of(
-            "genesis", ("rigid", "joint", "cloth"), deterministic=True, impulses=False
+            "genesis", ("rigid", "joint", "cloth", "soft"), deterministic=True, impulses=False
         )
         self._world: Any = None
         self._apart: Apart | None = None
@@ -102,18 +112,18 @@ class GenesisEngine(SteppedEngine):
         """What bends, with its pins.
 
         Raises:
-            UserError: it is pinned to a dynamic body.
+            UserError: cloth is pinned to a dynamic body.
         """
         out = []
         for item in scene.deformables:
             rest = rest_shape(item, meshes)
             pins = tuple(pinned_vertices(scene, item, rest.vertices))
-            for pin in pins:
+            for pin in pins if isinstance(item, Cloth) else ():
                 if pin.body is not None and self._motion[pin.body] == DYNAMIC:
                     raise UserError(
                         f"{item.kind} {item.name!r} is pinned to the dynamic body "
-                        f"{scene.bodies[pin.body].name!r}: engine genesis pins to bodies that a "
-                        "driver moves"
+                        f"{scene.bodies[pin.body].name!r}: engine genesis pins cloth to bodies "
+                        "that a driver moves"
                     )
             out.append(Bent(item, rest, pins))
         self._holding = {p.body for b in out for p in b.pins if p.body is not None}
@@ -123,14 +133,28 @@ class GenesisEngine(SteppedEngine):
         """The solvers of what bends."""
         places = np.array([self._scene.bodies[i].position for i in tree.order]).reshape(-1, 3)
         cloth = [b for b in bent if isinstance(b.item, Cloth)]
-        if not cloth:
-            return []
-        return [genesis_cloth.Cloths(self._genesis, cloth, self._numbers, words, self.dt, places)]
+        solids = [b for b in bent if isinstance(b.item, Soft)]
+        out: list[Bending] = []
+        if cloth:
+            out.append(
+                genesis_cloth.Cloths(self._genesis, cloth, self._numbers, words, self.dt, places)
+            )
+        if solids and words["volume"] == "fem":
+            out.append(genesis_fem.Solids(self._genesis, solids, self._numbers, self.dt))
+        elif solids:
+            dynamic = {i for i in tree.order if self._motion[i] == DYNAMIC}
+            out.append(
+                genesis_mpm.Points(
+                    self._genesis, self._scene, solids, self._numbers, self.dt, dynamic
+                )
+            )
+        return out
 
     def _build(
         self, scene: Scene, meshes: Meshes, config: EngineConfig, tree: JointTree, bouncing: bool
     ) -> None:
         gs = self._genesis
+        self._gravity = np.array(scene.gravity)
         substeps = max([int(self._numbers["substeps"]), *(b.substeps for b in self._bending)])
         groups = self._groups(scene, tree)
         bodies = [i for group in groups for i in group]
@@ -149,6 +173,7 @@ class GenesisEngine(SteppedEngine):
             options |= bending.scene_options()
         self._world = gs.Scene(**options, show_viewer=False)
         friction = own_values(scene, "friction", "max", _GREATEST_FRICTION)
+        softer = _friction_of_solids(scene)
         restitution = own_values(scene, "restitution", "geometric", 1.0) if bouncing else {}
         entities = []
         with tempfile.TemporaryDirectory() as folder:
@@ -163,6 +188,8 @@ class GenesisEngine(SteppedEngine):
                     material=gs.materials.Rigid(
                         gravity_compensation=float(carried),
                         needs_coup=not self._holding.intersection(roots),
+                        coup_friction=scene.bodies[roots[0]].friction * softer,
+                        coup_softness=self._numbers["contact_softness"],
                     ),
                 )
                 entities.append((entity, roots))
@@ -244,6 +271,12 @@ class GenesisEngine(SteppedEngine):
         self._place(self._carried)
         for bending in self._bending:
             bending.lead(self._pin_at)
+            for pin, places, forces in bending.pulls(self._gravity):
+                if pin.body is not None and self._motion[pin.body] == DYNAMIC:
+                    arms = places - np.array(self.pose(pin.body)[0])
+                    fx, fy, fz = forces.sum(axis=0).tolist()
+                    tx, ty, tz = np.cross(arms, forces).sum(axis=0).tolist()
+                    self._push(pin.body, (fx, fy, fz), None, (tx, ty, tz))
         self._world.step()
 
     def _pin_at(self, pin: Pinned) -> NDArray[np.float64]:
@@ -335,6 +368,21 @@ class GenesisEngine(SteppedEngine):
 
 def _put_of(body: Body) -> Put:
     return body.position, body.quaternion_wxyz, body.linear_velocity, body.angular_velocity
+
+
+def _friction_of_solids(scene: Scene) -> float:
+    """The one friction of what bends.
+
+    Raises:
+        UserError: there are several.
+    """
+    values = sorted({d.friction for d in scene.deformables if isinstance(d, Soft)})
+    if len(values) > 1:
+        raise UserError(
+            f"scene {scene.name!r}: engine genesis has one friction for all solids; they have "
+            + ", ".join(f"{v:g}" for v in values)
+        )
+    return values[0] if values else 0.0
 
 
 __all__ = ["CHOICES", "OPTIONS", "GenesisEngine"]

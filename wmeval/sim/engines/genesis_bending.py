@@ -44,7 +44,6 @@ class Bending(Protocol):
 
     Attributes:
         substeps: of Genesis, within one of ours, that it needs.
-        touched: pairs of it and rigid bodies touch.
     """
 
     substeps: int
@@ -63,6 +62,10 @@ class Bending(Protocol):
 
     def lead(self, where: Where) -> None:
         """Before a step: what is pinned will be there when it is over."""
+        ...
+
+    def pulls(self, gravity: F8) -> Sequence[tuple[Pinned, F8, F8]]:
+        """Pins to bodies, where their vertices are (n, 3) [m] and the forces on them (n, 3) [N]."""
         ...
 
     def vertices(self) -> dict[str, F8]:
