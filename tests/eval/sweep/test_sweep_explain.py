@@ -112,6 +112,20 @@ def test_what_no_change_closes_alone_is_tried_on_top_of_the_best(monkeypatch):
     assert "closed by no default armature + gaps of 0.1 mm (1.05)" in made.verdict
 
 
+def test_a_change_that_needs_a_finer_step_is_tried_with_one(monkeypatch):
+    """Contacts by restitution blow up at the coarse step, and are right at the fine one."""
+
+    def pretend(cell, key, **_):
+        stiff, fine = cell.grid.get("contact") == "restitution", cell.grid.get("dt") == "1/1800"
+        value = 1.0 if stiff and fine else 40.0 if stiff else 2.0
+        m = Measurement(metric="apex", truth="t", value=value, expected=1.01)
+        return CellResult(cell=cell, key=key, status="ok", measurements=(m,), wall_s=0.0)
+
+    monkeypatch.setattr(explaining, "run_cell", pretend)
+    made = explain(parse_cell("genesis:published-settings:bouncing_ball/1/rubber"), budget=60)
+    assert "closed by contacts by restitution + step / 10 (1)" in made.verdict
+
+
 def test_what_does_not_depart_or_cannot_run_is_said():
     still = explain(
         parse_cell("bullet:tuned:slope_slider/2/wood"), budget=30, metric="acceleration"

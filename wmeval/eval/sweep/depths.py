@@ -172,7 +172,8 @@ def _in_flight(pairs: list[_Pair], track: _Track) -> Iterator[tuple[_Pair, int, 
         turn = np.einsum("nji,njk->nik", track.turns[rows, j], track.turns[rows, i])
         between = track.position[rows, i] - track.position[rows, j]
         place = np.einsum("nji,nj->ni", track.turns[rows, j], between)
-        faces = solid.outside(place[:, None] + np.einsum("nij,mj->nmi", turn, probe.points))
+        local = place[:, None] + np.einsum("nij,mj->nmi", turn, probe.points)
+        faces = solid.outside(local, probe.radius)
         depth = _nearest(faces, probe.radius).max(axis=-1)
         own = np.zeros(len(group), bool)
         own[of[(rows == 0) & (depth > LIMIT)]] = True
@@ -208,7 +209,7 @@ def _depths(x: F8, radius: float, solid: Solid, track: _Track, frames: slice) ->
     """How deep points (N, M, 3) with a radius lie in what stands or is led, (N, M) [m]."""
     place, turn = track.position[frames, None, solid.body], track.turns[frames, solid.body]
     local = np.einsum("nji,nmj->nmi", turn, x - place)
-    faces = solid.outside(local)
+    faces = solid.outside(local, radius)
     nearest = _nearest(faces, radius)
     inside = nearest > 0
     if not inside.any():

@@ -142,7 +142,7 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
             "solver": r.solver, "config": c.config, "task": c.family, "subtask": c.subtask,
             "material": c.material, "grid": ",".join(f"{k}={v}" for k, v in c.grid.items()),
             "repeat": c.repeat, "status": r.status, "reason": r.reason, "hz": r.hz,
-            "wall_s": r.wall_s, "cpu_s": r.cpu_s,
+            "wall_s": r.wall_s, "cpu_s": r.cpu_s, "build_s": r.build_s,
         }  # fmt: skip
         for m in r.measurements:
             known = published().find(c.family, c.subtask, c.material, m.metric)

@@ -15,7 +15,11 @@ from wmeval.scene import Body, Box, Capsule, Collision, Cylinder, Mesh, Meshes, 
 F8 = NDArray[np.float64]
 _RIM = 16
 """Points on each rim of a cylinder."""
-_CHUNK = 1 << 20
+_BATCH = 1024
+"""Points at a time that are looked for in a mesh that is no hull."""
+_LEAST = 1e-4
+"""Depth in such a mesh that reads as none [m]."""
+_CHUNK = 1 << 18
 """Pairs of a point and a triangle at a time."""
 
 
@@ -46,11 +50,13 @@ class Solid:
             return np.array([(0.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)])
         return np.zeros((1, 3))
 
-    def outside(self, points: F8) -> F8:
+    def outside(self, points: F8, radius: float = 0.0) -> F8:
         """How far points (..., 3) of the body's frame are outside each face (..., K) [m].
 
         Negative inside; a point is in the solid where all are. A cylinder's faces are its mantle
-        and its two ends; a ball, a capsule and a mesh that is no hull have one.
+        and its two ends; a ball, a capsule and a mesh that is no hull have one. Of such a mesh
+        only the points of that radius [m] that are the deepest are measured: the others, and
+        what is less than 0.1 mm deep, read as outside.
         """
         shape = self.part.shape
         turn = quaternion_to_matrix(np.array(self.part.quaternion_wxyz))
@@ -69,7 +75,29 @@ class Solid:
             around = np.hypot(x[..., 0], x[..., 1]) - shape.radius
             ends = [s * x[..., 2] - shape.height / 2 for s in (1.0, -1.0)]
             return np.stack([around, *ends], axis=-1)
-        return signed_distance(x, self.triangles)[..., None]
+        return _deepest_in(x, self.triangles, radius)[..., None]
+
+
+def _deepest_in(x: F8, triangles: F8, radius: float) -> F8:
+    """Signed distances (...) of the deepest of points (..., 3); ``radius`` of all others.
+
+    No point is deeper in a mesh than in the box about it: from the deepest in that box onwards,
+    until no other can be deeper than what was found.
+    """
+    flat = x.reshape(-1, 3)
+    low, high = (f(triangles.reshape(-1, 3), axis=0) for f in (np.min, np.max))
+    most = np.minimum(flat - low, high - flat).min(axis=1) + radius
+    out = np.full(len(flat), radius)
+    order = np.flatnonzero(most > _LEAST)
+    order = order[np.argsort(-most[order])]
+    best = _LEAST
+    for k in range(0, len(order), _BATCH):
+        some = order[k : k + _BATCH]
+        if most[some[0]] <= best:
+            break
+        out[some] = signed_distance(flat[some], triangles)
+        best = max(best, radius - float(out[some].min()))
+    return out.reshape(x.shape[:-1])
 
 
 def _ball(x: F8, radius: float) -> F8:

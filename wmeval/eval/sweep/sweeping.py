@@ -168,7 +168,7 @@ def run_sweep(
             else:
                 if outcome.error:
                     _write_suite(out, key, failed_rows(what, outcome.error, _version(what.engine)))
-                said = f"{what.engine.label}:{what.config}: conformance, " + ", ".join(what.checks)
+                said = f"{what.engine.label}:{what.config}: conformance, {_checks(what)}"
             if progress is not None:
                 progress(ended, total, said, estimate.left())
 
@@ -182,6 +182,10 @@ def run_sweep(
         results = gather(out, [done[c.name] for c in cells], suites, plan or {})
         write_results(out, results)
     return results
+
+
+def _checks(suite: Suite) -> str:
+    return suite.checks[0] if len(suite.checks) == 1 else f"{len(suite.checks)} checks"
 
 
 def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
