@@ -21,9 +21,10 @@ import yaml
 from pydantic import Field, JsonValue, ValidationError
 
 from wmeval.assets.gauge_cards import Family, Properties
-from wmeval.assets.gauge_mapping import genesis_textile, newton_textile
+from wmeval.assets.gauge_mapping import newton_textile
 from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.build import Built, setup_of
+from wmeval.envs.gauge.genesis_numbers import genesis_textile_numbers
 from wmeval.errors import UserError, first_problem
 from wmeval.scene import Card, Cloth
 from wmeval.sim.protocol import EngineConfig
@@ -361,10 +362,7 @@ def regimes(card: Family, subtask: str, material: str, settings: Settings, engin
                     "regime": chosen.regime,
                 }  # fmt: skip
             if engine == "genesis":
-                soft = genesis_textile(stretch=stretch, hinge=hinge)
-                out[item.name] = {
-                    "stretch_compliance": soft.stretch_compliance,
-                    "bending_compliance": soft.bending_compliance,
-                    "regime": "no shear stiffness",
-                }
+                out[item.name] = genesis_textile_numbers(
+                    item, built.meshes, settings.config.options, settings.hz
+                )
     return out

@@ -35,7 +35,7 @@ from wmeval.conventions import quaternion_to_matrix
 from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Cloth, Meshes, Scene, Soft
-from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
+from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_library, genesis_mpm
 from wmeval.sim.engines.genesis_apart import OPTION as APART
 from wmeval.sim.engines.genesis_apart import Apart
 from wmeval.sim.engines.genesis_bending import Bending, Bent
@@ -75,6 +75,7 @@ class GenesisEngine(SteppedEngine):
         self.info = info_of(
             "genesis", ("rigid", "joint", "cloth", "soft"), deterministic=True, impulses=False
         )
+        self._genesis: Any = None
         self._world: Any = None
         self._apart: Apart | None = None
         self._bending: list[Bending] = []
@@ -89,11 +90,7 @@ class GenesisEngine(SteppedEngine):
         bent = self._bent(scene, meshes)
         # What it prints of its progress is for nobody here.
         with contextlib.redirect_stdout(io.StringIO()):
-            import genesis
-
-            self._genesis = genesis
-            if not getattr(genesis, "_initialized", False):
-                genesis.init(backend=genesis.cpu, precision="64", logging_level="error")
+            self._genesis = genesis_library.take()
             self._bending = self._ways(bent, words, tree)
             self._build(scene, meshes, config, tree, words["contact"] == "restitution")
 
@@ -360,10 +357,14 @@ class GenesisEngine(SteppedEngine):
 
     def close(self) -> None:
         """Free everything; idempotent."""
+        bent = bool(self._bending)
         if self._world is not None:
             self._world.destroy()
         self._world = self._solver = None
         self._bending, self._links, self._entities = [], {}, {}
+        if self._genesis is not None:
+            genesis_library.leave(self._genesis, bent=bent)
+        self._genesis = None
 
 
 def _put_of(body: Body) -> Put:

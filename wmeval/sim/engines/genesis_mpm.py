@@ -7,8 +7,8 @@ which can only be as stiff as a substep allows for their mass, so they are made 
 heavy, and then hold what is beside them. Within about a cell of the grid, 1 / ``grid_density`` m, a
 solid moves as if it were stiff there.
 
-There are as many substeps as keep a pressure wave below ``courant`` cells in each; at two cells foam
-flies apart.
+There are as many substeps as keep a pressure wave below ``courant`` cells in each; at two cells
+foam flies apart.
 """
 
 from __future__ import annotations
