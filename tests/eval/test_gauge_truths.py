@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 from wmeval.assets.gauge_cards import ORDER, Family, families, family
 from wmeval.assets.gauge_profiles import Measured, motion
@@ -215,6 +217,45 @@ def test_the_turntable_slide_obeys_friction():
     slides = (t[1:-1] > 1.5) & (t[1:-1] < 2.05)
     assert np.median(a[slides]) == pytest.approx(mu * 9.81, rel=2e-3)
     assert a.max() < mu * 9.81 * 1.01
+
+
+def test_a_slip_and_its_end_are_those_of_sharp_friction():
+    """In the plate's frame, from the balance of forces until the point is at rest there again."""
+    card = family("turntable")
+    mu = card.properties["wood"]["cube"].friction
+    poses, (drive,) = card.poses("3", "wood"), card.drives("3", "wood")
+    peak, duration = drive.parameters["rate"], drive.parameters["duration"]
+    start = np.subtract(poses["cube"].position, poses["plate"].position)[:2]
+    limit, radius = mu * 9.81, np.linalg.norm(start)
+
+    def rate(t):
+        return peak * math.sin(math.pi * t / duration) ** 2
+
+    def change(t):
+        return peak * math.pi / duration * math.sin(2 * math.pi * t / duration)
+
+    begin = brentq(lambda t: radius * math.hypot(rate(t) ** 2, change(t)) - limit, 1.0, 1.5)
+
+    def rhs(t, y):
+        (x, y_, u, v), w, a = y, rate(t), change(t)
+        speed = math.hypot(u, v)
+        ax, ay = w * w * x + a * y_ + 2 * w * v, w * w * y_ - a * x - 2 * w * u
+        return [u, v, ax - limit * u / speed, ay - limit * v / speed]
+
+    def rests(t, y):
+        return math.hypot(y[2], y[3]) - 1e-8 if t > begin + 0.01 else 1.0
+
+    rests.terminal = True
+    w, a = rate(begin), change(begin)
+    push = np.array([w * w * start[0] + a * start[1], w * w * start[1] - a * start[0]])
+    way = push / np.linalg.norm(push) * 1e-7
+    sharp = solve_ivp(rhs, (begin, 3.0), [*start, *way], events=[rests], rtol=1e-9, atol=1e-12,
+                      max_step=1e-3)  # fmt: skip
+    (made,) = predict(card, "3", "wood")
+    numbers = {key: number.value for key, number in made.numbers.items()}
+    assert numbers["slip_time"] == pytest.approx(begin, abs=1e-4)
+    assert numbers["stick_time"] == pytest.approx(sharp.t[-1], abs=3e-4)
+    assert numbers["end_radius"] == pytest.approx(np.hypot(*sharp.y[:2, -1]), abs=5e-5)
 
 
 def test_a_turntable_that_starts_at_once_throws_along_the_tangent():

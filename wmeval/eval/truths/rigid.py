@@ -213,7 +213,7 @@ class TableSlide:
         return out
 
 
-_CREEP = 1e-6
+_CREEP = 1e-7
 """Speed below which friction fades [m/s]: what sticks creeps by less than this."""
 
 _SLIDES = 1e-4
@@ -232,9 +232,9 @@ def turntable(
     """Planar motion of a point with Coulomb friction on a plate that turns about its axis (ours).
 
     Its acceleration is mu g against its velocity relative to the plate below it; it sticks while
-    (w^2 r)^2 + (w' r)^2 <= (mu g)^2. Friction is made smooth below 1e-6 m/s, so that what sticks
-    creeps by micrometres in seconds. The block's footprint, and with it the torque of friction
-    about its own axis, is ignored.
+    (w^2 r)^2 + (w' r)^2 <= (mu g)^2. Friction is made smooth below 1e-7 m/s: what sticks creeps by
+    less than a micrometre in seconds, and a slip that begins at a balance begins on time. The
+    block's footprint, and with it the torque of friction about its own axis, is ignored.
 
     Args:
         spin: angle, rate and angular acceleration of the plate at a time [rad, rad/s, rad/s^2].
