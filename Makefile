@@ -1,10 +1,12 @@
-# make setup | demo | test | accept | blender | lint | docs | bench
+# make setup | demo | test | accept | blender | engines | sweep | lint | docs | bench
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+ENGINES ?= physx newton genesis
+SWEEP   ?= pendulum,bouncing_ball,textile_bending/1/oxford,foam_stretching/1/soft
 
-.PHONY: setup demo test accept blender lint docs bench clean
+.PHONY: setup demo test accept blender engines sweep lint docs bench clean
 
 setup: $(STAMP)
 
@@ -20,14 +22,27 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not accept"
 
-# Blender lives in an environment of its own; where it cannot be had, its tests are skipped.
+# Blender and engines live in environments of their own; of what cannot be had, tests are skipped.
 accept: $(STAMP)
 	-@$(MAKE) --no-print-directory blender
+	@$(MAKE) --no-print-directory engines
 	$(BIN)/pytest -q -n 2 --dist worksteal -m accept
 
 blender: $(STAMP)
 	@tools/system-libraries blender
 	$(BIN)/wmeval install blender
+
+engines: $(STAMP)
+	@for name in $(ENGINES); do \
+	  $(BIN)/wmeval install $$name || echo "engine $$name cannot be had: its tests are skipped"; \
+	done
+
+# A few cells on every engine: rigid, textile, volume. What no cell says is an error.
+sweep: $(STAMP)
+	$(BIN)/wmeval sweep gauge --engines bullet,physx,newton,genesis --tasks $(SWEEP) \
+	  --config published-settings --twice none --no-conformance --workers 2 --limit 300 \
+	  --out runs/sweep --overwrite
+	$(BIN)/python tools/whole_sweep.py runs/sweep
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
