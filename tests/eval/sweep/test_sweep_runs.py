@@ -8,6 +8,7 @@ import sys
 import time
 
 import dying_unit
+import numpy as np
 import pytest
 
 from wmeval.cli import main
@@ -110,12 +111,12 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     )
     try:
         deadline = time.monotonic() + 60
-        while not list(out.glob("cells/*.json")) and time.monotonic() < deadline:
+        while not list(out.glob("cells/[!.]*.json")) and time.monotonic() < deadline:
             time.sleep(0.05)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    done = {p: p.stat().st_mtime_ns for p in out.glob("cells/*.json")}
+    done = {p: p.stat().st_mtime_ns for p in out.glob("cells/[!.]*.json")}
     assert len(done) == 1
     assert not (out / "results.json").exists()
     results = run_sweep(
@@ -133,7 +134,11 @@ def test_shards_merge_to_the_same_results(small, tmp_path):
         run_sweep(
             planning.share(cells, (i, 2)), tmp_path / f"part{i}", workers=0, conformance=False
         )
+    # What a killed shard was writing is no cell.
+    half = next((tmp_path / "part1" / "cells").glob("[!.]*.json"))
+    (half.parent / f".wmeval-tmp.1.{half.name}").write_text(half.read_text())
     joined = merge(tmp_path / "all", [tmp_path / "part1", tmp_path / "part2"])
+    assert len(joined.cells) == 4
     ours = {c.cell.name: (c.sha256, c.measurements) for c in joined.cells}
     theirs = {
         c.cell.name: (c.sha256, c.measurements)
@@ -234,6 +239,38 @@ def test_the_page_says_what_was_found(small):
     assert "bit-identical" in page
     assert page.count('alt="course and error of') == 3
     assert page == write_sweep_report(results, out, strips=False).read_text()
+
+
+def test_convergence_is_also_told_over_the_size_of_cells():
+    """A made-up sheet whose curvature is off by the square of its cells."""
+    from wmeval.eval.sweep.cells import CellResult
+    from wmeval.eval.sweep.conclude import convergence
+
+    cells = cells_of(
+        "textile_bending/1/rayon", engines="newton", grid="cell=0.04,0.02,0.01", twice="none"
+    )
+    sizes = {f"k{k}": size for k, size in enumerate((0.04, 0.02, 0.01))}
+    results = [
+        CellResult(cell=c, key=key, status="ok") for c, key in zip(cells, sizes, strict=True)
+    ]
+    true = np.linspace(0, 1, 30)[:, None] * np.ones(14)
+    (made,) = convergence(results, lambda key: {"course": true * (1 + sizes[key] ** 2)})
+    assert (made.over, made.steps) == ("cell", (0.04, 0.02, 0.01))
+    assert made.order == pytest.approx(2.0)
+    assert made.errors[0] == pytest.approx(16 * made.errors[2])
+
+
+def test_a_sheet_s_cells_are_a_setting_of_the_grid():
+    from wmeval.eval.sweep.running import prepare
+
+    fine, coarse = cells_of(
+        "textile_bending/1/rayon", engines="newton", grid="cell=0.02,0.04", twice="none"
+    )
+    count = [len(prepare(c).built.scene.deformables[0].pins[0].vertices) for c in (fine, coarse)]
+    assert count == [21, 11]
+    (wrong,) = cells_of("bouncing_ball", grid="cell=0.02", twice="none")
+    with pytest.raises(UserError, match="families with a sheet, not of bouncing_ball"):
+        prepare(wrong)
 
 
 @pytest.mark.gl

@@ -27,6 +27,10 @@ STATUSES: dict[Status, str] = {
 """How a cell can end."""
 
 
+OF_SCENE = ("gap", "cell")
+"""Grid settings that change the scene, not the engine."""
+
+
 class EngineSpec(Card):
     """An engine as a caller names it.
 
@@ -105,8 +109,8 @@ class Cell(Card):
         config: ``published-settings``, ``tuned`` or the path of a file of fitted numbers.
         family, subtask, material: the set-up.
         grid: settings in place of the configuration's: ``dt`` (a fraction, as text) [s],
-            ``iterations``, ``restitution_threshold`` and the engine's own options; ``gap`` [m]
-            between the cradle's balls.
+            ``iterations``, ``restitution_threshold`` and the engine's own options; of the scene
+            (`OF_SCENE`) ``gap`` [m] between the cradle's balls and ``cell`` [m] of a sheet.
         repeat: 0; 1 runs the same once more, to see whether it comes out the same.
         data: file of real data, where it is not the default's.
     """
@@ -149,7 +153,7 @@ def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
     Raises:
         UserError: a value of the wrong kind.
     """
-    own = {k: v for k, v in cell.grid.items() if k not in ("dt", "gap")}
+    own = {k: v for k, v in cell.grid.items() if k not in ("dt", *OF_SCENE)}
     fields: dict[str, Any] = {
         name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
     }

@@ -22,6 +22,10 @@ Arrays = Callable[[str], Mapping[str, NDArray[Any]]]
 """States of a cell by its key."""
 
 
+OVER = ("dt", "cell")
+"""Grid settings in which cells converge: the step [s], a sheet's cells [m]."""
+
+
 def _point(result: CellResult, *without: str) -> str:
     return ",".join(f"{k}={v}" for k, v in result.cell.grid.items() if k not in without)
 
@@ -72,40 +76,48 @@ def _courses(cells: Sequence[CellResult], arrays: Arrays) -> list[tuple[CellResu
     return out
 
 
+def _size(result: CellResult, over: str) -> float:
+    return float(fraction(result.cell.grid[over], over))
+
+
 def convergence(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Converged, ...]:
-    """Of every engine, configuration and task with three steps or more in the grid."""
-    groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
-    for r in cells:
-        if "dt" in r.cell.grid:
-            key = (r.cell.engine.label, r.cell.config, r.cell.task, _point(r, "dt"))
-            groups[key].append(r)
+    """Of every engine, configuration and task with three steps, or sizes of cells, in the grid."""
     out = []
-    for (engine, config, task, point), group in groups.items():
-        if len(group) < 3:
-            continue
-        found = sorted(_courses(group, arrays), key=lambda x: -fraction(x[0].cell.grid["dt"]))
-        if len(found) < 3:
-            continue
-        steps = [float(fraction(r.cell.grid["dt"])) for r, _ in found]
-        values = [g for _, g in found]
-        try:
-            made = self_convergence(steps, values)
-        except UserError:
-            continue
-        known = np.isfinite(made.limit).all()
-        unit = QUANTITY_UNITS[families()[found[0][0].cell.family].quantity]
-        out.append(
-            Converged(
-                engine=engine, config=config, task=task, point=point, steps=tuple(steps),
-                errors=tuple(
-                    float(np.sqrt(np.mean((g - made.limit) ** 2))) if known else None
-                    for g in values
-                ),
-                unit=unit, order=made.order if math.isfinite(made.order) else None,
-                error=made.error if math.isfinite(made.error) else None,
-            )
-        )  # fmt: skip
+    for over in OVER:
+        groups: dict[tuple[str, str, str, str], list[CellResult]] = defaultdict(list)
+        for r in cells:
+            if over in r.cell.grid:
+                key = (r.cell.engine.label, r.cell.config, r.cell.task, _point(r, over))
+                groups[key].append(r)
+        for key, group in groups.items():
+            if len(group) >= 3 and (made := _converged(key, group, over, arrays)) is not None:
+                out.append(made)
     return tuple(out)
+
+
+def _converged(
+    key: tuple[str, str, str, str], group: list[CellResult], over: str, arrays: Arrays
+) -> Converged | None:
+    engine, config, task, point = key
+    found = sorted(_courses(group, arrays), key=lambda x: -_size(x[0], over))
+    if len(found) < 3:
+        return None
+    steps = [_size(r, over) for r, _ in found]
+    values = [g for _, g in found]
+    try:
+        made = self_convergence(steps, values)
+    except UserError:
+        return None
+    known = np.isfinite(made.limit).all()
+    return Converged(
+        engine=engine, config=config, task=task, point=point, over=over, steps=tuple(steps),
+        errors=tuple(
+            float(np.sqrt(np.mean((g - made.limit) ** 2))) if known else None for g in values
+        ),
+        unit=QUANTITY_UNITS[families()[found[0][0].cell.family].quantity],
+        order=made.order if math.isfinite(made.order) else None,
+        error=made.error if math.isfinite(made.error) else None,
+    )  # fmt: skip
 
 
 def spreads(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Apart, ...]:

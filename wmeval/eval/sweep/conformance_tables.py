@@ -49,7 +49,7 @@ def conformance_lines(
             if row is None:
                 entries.append(Entry("–"))
             elif row["effective"] is None:
-                entries.append(Entry(str(row["status"]).replace("_", " "), str(row["reason"])))
+                entries.append(_missing(row))
             else:
                 entries.append(_effective(row))
         unit = "" if one["unit"] == "1" else f" [{one['unit']}]"
@@ -58,11 +58,19 @@ def conformance_lines(
     return [f"{label}, {config}" for label, config in heads], out
 
 
+def _missing(row: Mapping[str, Any]) -> Entry:
+    """What stands in place of a value; of a missing physics its first words say enough."""
+    reason = str(row["reason"]).split(", and scene")[0]
+    return Entry(str(row["status"]).replace("_", " "), reason)
+
+
 def _effective(row: Mapping[str, Any]) -> Entry:
     """An effective value; where it is off, by how much."""
     off = row["status"] == "off"
     more = f"off by {number(row['off_by'])}" if off else ""
-    return Entry(number(float(row["effective"])), more, bad=off)
+    value = float(row["effective"])
+    text = f"{value:.2g}" if 0 < abs(value) < 1e-3 else number(value)
+    return Entry(text, more, bad=off)
 
 
 @dataclass(frozen=True)
@@ -87,11 +95,7 @@ def other_checks(rows: Sequence[Mapping[str, Any]]) -> list[Other]:
         seen.add(key)
         if first and r["config"] in NAMES:
             continue
-        entry = (
-            Entry(str(r["status"]).replace("_", " "), str(r["reason"]))
-            if r["effective"] is None
-            else _effective(r)
-        )
+        entry = _missing(r) if r["effective"] is None else _effective(r)
         asked = number(float(r["asked"]), unit=str(r["unit"]))
         out.append(Other(key[0], key[1], solved_with(r), key[2], asked, entry))
     return out

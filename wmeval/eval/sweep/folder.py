@@ -98,7 +98,7 @@ def take_over(folder: Path, part: Path) -> int:
     Raises:
         UserError: it holds none.
     """
-    found = sorted((part / "cells").glob("*.json"))
+    found = sorted((part / "cells").glob("[!.]*.json"))
     if not found:
         raise UserError(f"{part}: holds no cells of a sweep")
     for path in found:
@@ -106,6 +106,6 @@ def take_over(folder: Path, part: Path) -> int:
         if npz.is_file():
             write_bytes(folder / "cells" / npz.name, npz.read_bytes())
         write_bytes(folder / "cells" / path.name, path.read_bytes())
-    for path in sorted((part / "conformance").glob("*.json")):
+    for path in sorted((part / "conformance").glob("[!.]*.json")):
         write_bytes(folder / "conformance" / path.name, path.read_bytes())
     return len(found)

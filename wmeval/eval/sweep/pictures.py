@@ -92,7 +92,7 @@ def _same(true: F8, values: F8) -> bool:
 
 
 def convergence_plot(converged: Sequence[Converged], colours: Mapping[str, str]) -> str:
-    """Errors against the extrapolated limit over the step."""
+    """Errors against the extrapolated limit, over the step or the size of cells."""
     from matplotlib import pyplot as plt
 
     shown = [c for c in converged if any(e for e in c.errors)]
@@ -110,7 +110,8 @@ def convergence_plot(converged: Sequence[Converged], colours: Mapping[str, str])
                 marker=marks[tasks.index(c.task) % len(marks)], lw=1.2,
                 label=f"{c.engine} {c.task} {c.point}{order}",
             )  # fmt: skip
-        axis.set(xscale="log", yscale="log", xlabel="step [s]",
+        over = "size of a cell [m]" if shown[0].over == "cell" else "step [s]"
+        axis.set(xscale="log", yscale="log", xlabel=over,
                  ylabel=f"off its own limit [{shown[0].unit}]")  # fmt: skip
         axis.legend(fontsize=7)
         return png(figure)

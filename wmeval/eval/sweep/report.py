@@ -13,6 +13,7 @@ from wmeval.assets.gauge_published import published
 from wmeval.eval import plots
 from wmeval.eval.sweep import pictures
 from wmeval.eval.sweep.cells import STATUSES, CellResult
+from wmeval.eval.sweep.conclude import OVER
 from wmeval.eval.sweep.conformance_tables import conformance_lines, other_checks, resting
 from wmeval.eval.sweep.folder import arrays_of
 from wmeval.eval.sweep.results import SweepResults
@@ -88,7 +89,7 @@ class Grid:
 
     task: str
     config: str
-    convergence: str
+    convergence: tuple[str, ...]
     pareto: str
 
 
@@ -101,10 +102,13 @@ def _grids(results: SweepResults, colours: Mapping[str, str]) -> list[Grid]:
                 continue
             unit = QUANTITY_UNITS[families()[own[0].cell.family].quantity]
             converged = [c for c in results.converged if (c.config, c.task) == (config, task)]
-            convergence = pictures.convergence_plot(converged, colours)
+            convergence = [
+                pictures.convergence_plot([c for c in converged if c.over == over], colours)
+                for over in OVER
+            ]
             pareto = pictures.pareto_plot(pictures.grid_points(own), unit, colours)
-            if convergence or pareto:
-                out.append(Grid(task, config, convergence, pareto))
+            if any(convergence) or pareto:
+                out.append(Grid(task, config, tuple(c for c in convergence if c), pareto))
     return out
 
 

@@ -50,11 +50,11 @@ class Agreement(Card):
 
 
 class Converged(Card):
-    """Convergence of one engine in its step, on one task.
+    """Convergence of one engine in its step, or in the size of cells, on one task.
 
     Attributes:
         engine, config, task: whose, on what; ``point``: other settings of the grid.
-        steps: [s], from the coarsest.
+        over: ``dt`` or ``cell``; ``steps``: of it [s] or [m], from the coarsest.
         errors: of each against the extrapolated limit, in ``unit``; NaN is None.
         order: None where differences do not shrink.
         error: of the finest against the limit.
@@ -64,6 +64,7 @@ class Converged(Card):
     config: str
     task: str
     point: str = ""
+    over: str = "dt"
     steps: tuple[float, ...]
     errors: tuple[float | None, ...]
     unit: str

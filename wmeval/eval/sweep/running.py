@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from wmeval.assets.gauge_cards import RECORD_HZ, Family, Sphere, families
+from wmeval.assets.gauge_cards import RECORD_HZ, Family, Sheet, Sphere, families
 from wmeval.clock import SceneClock
 from wmeval.envs.gauge.build import Built, build
 from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
@@ -84,6 +84,8 @@ def prepare(cell: Cell) -> Prepared:
     settings = settings_of(card, adapter, cell.config)
     if "gap" in cell.grid:
         card = spaced(card, cell.grid["gap"])
+    if "cell" in cell.grid:
+        card = resolved(card, cell.grid["cell"])
     built = build(
         card, cell.subtask, cell.material, rope_chain=adapter in CHAINED, changes=settings.changes
     )
@@ -115,6 +117,24 @@ def spaced(card: Family, gap: JsonValue) -> Family:
         )
         for n, b in balls.items()
         if isinstance(b.shape, Sphere)
+    }
+    return card.model_copy(update={"bodies": {**card.bodies, **made}})
+
+
+def resolved(card: Family, cell: JsonValue) -> Family:
+    """A family whose sheet has cells of another size [m].
+
+    Raises:
+        UserError: a family without a sheet, or a size that is none.
+    """
+    sheets = {n: b for n, b in card.bodies.items() if isinstance(b.shape, Sheet)}
+    if not sheets:
+        raise UserError(f"cell = {cell}: is of families with a sheet, not of {card.id}")
+    if not isinstance(cell, int | float) or not 1e-3 <= cell <= 0.2:
+        raise UserError(f"cell = {cell}: give metres, 0.001 to 0.2")
+    made = {
+        n: b.model_copy(update={"shape": b.shape.model_copy(update={"grid": float(cell)})})
+        for n, b in sheets.items()
     }
     return card.model_copy(update={"bodies": {**card.bodies, **made}})
 

@@ -278,7 +278,7 @@ def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
             take_over(out, Path(part))
         results = [
             r
-            for p in sorted((out / "cells").glob("*.json"))
+            for p in sorted((out / "cells").glob("[!.]*.json"))
             if (r := sealed(out, p.stem)) is not None
         ]
         if not results:

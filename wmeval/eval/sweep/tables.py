@@ -149,7 +149,8 @@ def _entries(
             text = number(normalised) if normalised is not None else number(m.value, unit=m.unit)
             more = number(m.value, unit=m.unit) if normalised is not None else ""
             if cell.status != "ok":
-                more = f"{more} · {one_line(cell.reason, 60)}".strip(" ·")
+                # In full it stands in a table of its own.
+                more = f"{more} · {cell.status}".strip(" ·")
             more = " · ".join(x for x in (more, _range(m)) if x)
             best = len(found) > 1 and math.isfinite(least) and score <= least * (1 + 1e-9)
             out.append(Entry(text, more, best, cell.status != "ok", _idle(m)))
