@@ -964,7 +964,7 @@ def _say(line: str) -> None:
 @fit_app.command("gauge")
 def fit_gauge(
     out: Annotated[Path, typer.Option("--out", help="The .yaml file to write.")],
-    family: Annotated[str, typer.Option("--family", help="What was measured.")] = "cube_toss",
+    family: Annotated[str, typer.Option("--family", help="cube_toss or pendulum.")] = "cube_toss",
     engine: Annotated[
         str, typer.Option("--engine", help="Whose numbers are looked for.")
     ] = "bullet",
@@ -1011,7 +1011,10 @@ def fit_gauge(
         _print(f"{name}: {value:g} (from {of.start[name]:g}, within {low:g} to {high:g}){at}")
     _print(f"loss: {of.loss_before:.4g} to {of.loss_after:.4g}, {of.evaluations} evaluations")
     _print(f"fitted on {found.fitted_on}")
-    _print(f"{out}: give it to sweep gauge --config; the other half is scored")
+    for name, value in of.other_half.items():
+        _print(f"on the other half: {value:.4g}, {name}")
+    if not of.other_half:
+        _print(f"{out}: give it to sweep gauge --config; the other half is scored")
 
 
 # --- suites and the hand-off to a cluster -------------------------------------------------------

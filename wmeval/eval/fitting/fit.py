@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast, get_args
 
@@ -10,6 +10,7 @@ import yaml
 
 from wmeval.assets.gauge_cards import families
 from wmeval.datasets.checksums import sha256_of
+from wmeval.datasets.mocap import read_pendulum
 from wmeval.envs.gauge.configurations import (
     NAMES,
     Fitted,
@@ -19,7 +20,9 @@ from wmeval.envs.gauge.configurations import (
     settings_of,
 )
 from wmeval.errors import UserError
+from wmeval.eval.fitting import pendulum_fit
 from wmeval.eval.fitting.halves import half_of, spaced
+from wmeval.eval.fitting.pendulums import cut
 from wmeval.eval.fitting.search import OPTIMIZER, search
 from wmeval.eval.fitting.toss_fit import LOSS, TossLoss, parameters, parts
 from wmeval.eval.fitting.tosses import FAMILY, LIKE, read_tosses, recording_in
@@ -72,22 +75,14 @@ def fit_tosses(
     wanted = parameters(engine, mocap, settings)
     loss = TossLoss(engine, settings, mocap, names, python)
 
-    def rounded(values: dict[str, float]) -> dict[str, float]:
-        return {k: float(f"{v:.{DIGITS}g}") for k, v in values.items()}
-
-    def heard(count: int, values: dict[str, float], found: float) -> None:
-        if told is not None:
-            text = ", ".join(f"{k} {v:.4g}" for k, v in values.items())
-            told(count, evaluations, f"{text}: {found:.4g} mm")
-
     try:
         found = search(
-            lambda values: loss(rounded(values)), wanted, evaluations=evaluations, seed=seed,
-            told=heard,
+            lambda values: loss(_rounded(values)), wanted, evaluations=evaluations, seed=seed,
+            told=_heard(told, evaluations, "mm"),
         )  # fmt: skip
     finally:
         loss.close()
-    best = rounded(dict(found.values))
+    best = _rounded(found.values)
     properties, options = parts(engine, best)
     few = f", evenly spaced ones of {len(chosen.names)}" if len(names) < len(chosen.names) else ""
     return Fitted(
@@ -108,6 +103,96 @@ def fit_tosses(
     )  # fmt: skip
 
 
+def fit_driven_pendulum(
+    data: Path | None,
+    engine: str,
+    *,
+    half: str = "",
+    split: str = "",
+    base: Name = "tuned",
+    trials: int = 0,
+    evaluations: int = 60,
+    seed: int = 0,
+    python: str = "",
+    told: Callable[[int, int, str], None] | None = None,
+) -> Fitted:
+    """Length, mass and damping of an engine's pendulum by pieces of a torque-driven one.
+
+    Args: as `fit_tosses`; a trial is a piece of 0.3 s, and ``data`` the recording's .csv.
+
+    Raises:
+        UserError: as `fit_tosses`.
+        WorkerError: the engine's worker died.
+    """
+    card = families()[pendulum_fit.LIKE]
+    check_engine(card, engine)
+    settings = settings_of(card, engine, base)
+    path = _pendulum_in(data)
+    (trial,) = read_pendulum(path).trials
+    given = cut(trial)
+    chosen = half_of([p.name for p in given], half=half, split=split)
+    names = spaced(chosen.names, trials)
+    own = [p for p in given if p.name in names]
+    rest = [p for p in given if p.name not in chosen.names]
+    loss = pendulum_fit.PendulumLoss(engine, settings, python)
+    try:
+        found = search(
+            lambda values: loss.of(_rounded(values), own), pendulum_fit.PARAMETERS,
+            evaluations=evaluations, seed=seed, told=_heard(told, evaluations, "deg"),
+        )  # fmt: skip
+        best = _rounded(found.values)
+        others = {
+            f"{engine}, fitted": loss.of(best, rest),
+            f"{engine}, at the start": loss.of(
+                {p.name: p.start for p in pendulum_fit.PARAMETERS}, rest
+            ),
+        }
+    finally:
+        loss.close()
+    numbers = [k for k, p in enumerate(given) if p.name in names]
+    others |= pendulum_fit.baselines(trial, given, numbers)
+    return Fitted(
+        family=pendulum_fit.FAMILY,
+        fitted_on=f"{len(names)} of {len(given)} pieces of {path.name}: {chosen.said}",
+        base=base,
+        properties={pendulum_fit.BODY: best},
+        identified=Identified(
+            engine=engine, version=_version(engine, python), data=path.name,
+            sha256=sha256_of(path), half=chosen.said, trials=chosen.names, parameters=best,
+            start={p.name: p.start for p in pendulum_fit.PARAMETERS},
+            bounds={p.name: (p.low, p.high) for p in pendulum_fit.PARAMETERS},
+            loss=pendulum_fit.LOSS, loss_before=found.before, loss_after=found.after,
+            other_half=others, evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
+        ),
+    )  # fmt: skip
+
+
+def _pendulum_in(path: Path | None) -> Path:
+    if path is None:
+        raise UserError("--data: name the pendulum's recording, a .csv of time and three signals")
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.csv"))
+    if len(found) != 1:
+        raise UserError(f"{path}: {len(found)} recordings (.csv) in this folder: name one file")
+    return found[0]
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {k: float(f"{v:.{DIGITS}g}") for k, v in values.items()}
+
+
+def _heard(
+    told: Callable[[int, int, str], None] | None, total: int, unit: str
+) -> Callable[[int, dict[str, float], float], None]:
+    def heard(count: int, values: dict[str, float], found: float) -> None:
+        if told is not None:
+            text = ", ".join(f"{k} {v:.4g}" for k, v in values.items())
+            told(count, total, f"{text}: {found:.4g} {unit}")
+
+    return heard
+
+
 def _version(engine: str, python: str) -> str:
     if engine in WORKERS:
         return installed.version(engine, python) or ""
@@ -126,7 +211,7 @@ def check_base(name: str) -> Name:
     raise UserError(f"--base {name}: choose from {', '.join(NAMES)}")
 
 
-FITS: dict[str, Callable[..., Fitted]] = {FAMILY: fit_tosses}
+FITS: dict[str, Callable[..., Fitted]] = {FAMILY: fit_tosses, "pendulum": fit_driven_pendulum}
 """What is fitted, by family."""
 
 

@@ -7,6 +7,7 @@ states no mass, length or damping: they are identified on its first half and sco
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,21 +200,25 @@ def pieces(trial: Trial, window: float) -> tuple[NDArray[np.intp], int]:
     return np.arange(count) * length, length
 
 
-def predict_pendulum(fit: PendulumFit, trial: Trial, *, window: float = 0.4) -> tuple[F8, F8]:
+def predict_pendulum(
+    fit: PendulumFit, trial: Trial, *, window: float = 0.4, chosen: Sequence[int] | None = None
+) -> tuple[F8, F8]:
     """Predicted and measured angles of each piece (K, L) [rad], from its first measured state.
 
-    Each piece begins at the measured angle, and at the slope of a parabola through the angles
-    within 20 ms (the recorded rate is noisy), and runs under the recorded torque.
+    Each piece begins at the measured angle, and at the slope of a cubic through the angles
+    within 50 ms (the recorded rate is noisy), and runs under the recorded torque.
 
     Args:
         fit: the parameters.
         trial: signals position [rad], velocity [rad/s], torque [N m].
         window: length of a piece [s].
+        chosen: numbers of pieces; None: all.
     """
     starts, length = pieces(trial, window)
+    starts = starts if chosen is None else starts[list(chosen)]
     t, angle, torque = trial.times, trial.signals[:, 0], trial.signals[:, 2]
     y = angle[starts].copy()
-    rate = np.array([_slope(t, angle, int(k)) for k in starts])
+    rate = np.array([slope(t, angle, int(k)) for k in starts])
 
     def turn(y: F8, rate: F8, drive: F8) -> F8:
         drag = fit.damping * rate + fit.coulomb * np.tanh(rate / _EDGE)
@@ -238,14 +243,17 @@ def predict_pendulum(fit: PendulumFit, trial: Trial, *, window: float = 0.4) -> 
     return np.stack(track, axis=1), measured
 
 
-def _slope(t: F8, angle: F8, at: int, within: float = 0.02) -> float:
+def slope(t: F8, angle: F8, at: int, within: float = 0.05) -> float:
+    """Rate of an angle at a sample, by a cubic through those within 50 ms."""
     near = np.abs(t - t[at]) <= within
     x = t[near] - t[at]
-    degree = min(2, int(near.sum()) - 1)
+    degree = min(3, int(near.sum()) - 1)
     return float(np.polyfit(x, angle[near], degree)[-2]) if degree else 0.0
 
 
-def fit_pendulum(trial: Trial, *, window: float = 0.4) -> PendulumFit:
+def fit_pendulum(
+    trial: Trial, *, window: float = 0.4, chosen: Sequence[int] | None = None
+) -> PendulumFit:
     """Parameters of a torque-driven pendulum by multiple shooting (ours).
 
     The recording is cut into pieces; the four parameters, kept positive, minimise the squared
@@ -255,6 +263,7 @@ def fit_pendulum(trial: Trial, *, window: float = 0.4) -> PendulumFit:
     Args:
         trial: signals position [rad], velocity [rad/s], torque [N m].
         window: length of a piece [s].
+        chosen: numbers of the pieces that count; None: all.
 
     Raises:
         UserError: too short, or the pendulum does not move.
@@ -267,7 +276,7 @@ def fit_pendulum(trial: Trial, *, window: float = 0.4) -> PendulumFit:
         return PendulumFit(*(float(x) for x in np.exp(np.clip(p, -25, 6))))
 
     def off(p: F8) -> F8:
-        found, measured = predict_pendulum(made(p), trial, window=window)
+        found, measured = predict_pendulum(made(p), trial, window=window, chosen=chosen)
         # A parameter far off may run away: it is wrong enough at 100 rad.
         return np.clip(np.nan_to_num(found - measured, nan=100.0), -100.0, 100.0).ravel()
 

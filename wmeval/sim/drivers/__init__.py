@@ -32,6 +32,7 @@ DRIVERS: dict[str, str] = {
     "slosh": "wmeval.sim.drivers.slosh:Slosh",
     "imposed": "wmeval.sim.drivers.imposed:Imposed",
     "kick": "wmeval.sim.drivers.imposed:Kick",
+    "torques": "wmeval.sim.drivers.torques:Torques",
 }
 """Kind to "module:Class"; the class has a nested card ``Params`` and takes one of it."""
 
