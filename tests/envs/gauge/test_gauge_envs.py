@@ -205,6 +205,15 @@ def test_fitted_numbers_come_from_a_file(tmp_path):
         settings_of(families()["slope_slider"], "bullet", str(path))
 
 
+@pytest.mark.parametrize(
+    ("kwargs", "steps"),
+    [({}, 45), ({"control_period": "1/60"}, 90), ({"control_period": "1/10"}, 15),
+     ({"control_period": "1/60", "max_steps": 7}, 7), ({"material": "metal"}, 59)],
+)  # fmt: skip
+def test_an_episode_is_the_set_ups_record_at_any_control_period(kwargs, steps):
+    assert make("SlopeSlider", engine="bullet", subtask="3", **kwargs).max_steps == steps
+
+
 # --- plans ----------------------------------------------------------------------------------------
 
 PLANS = [(env_id, name) for env_id in FAMILIES for name in plans_of(env_id)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -79,11 +81,13 @@ class FamilyEnv(WorldEnv):
         common["engine"] = engine
         if common.get("dt") is None:
             common["dt"] = self.solving.dt
-        if common.get("max_steps") is None and common.get("control_period") is None:
-            common["max_steps"] = self.frames - 1
         self._built: Built | None = None
         self._followers: Followers | None = None
         super().__init__(**common)
+        if common.get("max_steps") is None:
+            # The row's is that of the first set-up; others of the family are longer.
+            record = Fraction(self.frames - 1, cards.RECORD_HZ)
+            self.max_steps = math.ceil(record / self.clock.control_period)
 
     @property
     def card(self) -> Family:
