@@ -9,6 +9,9 @@ Option ``solver`` says which of its solvers moves a scene:
 - "vbd" (default with deformables): everything by vertex block descent. ``warm_start`` 1 begins
   each substep as the method's paper says and Newton does not (`wmeval.sim.engines.newton_vbd`).
 
+- "mpm": blocks of elastic solid alone, by particles and a grid of cells of ``voxel`` [m] (0: a
+  quarter of the narrowest block; `wmeval.sim.engines.newton_mpm`).
+
 ``graphs`` 0 launches everything anew in each substep, to the same bits.
 
 Stiffness that is asked for is what `wmeval.assets.gauge_mapping` turns it into (the published
@@ -34,8 +37,9 @@ from numpy.typing import NDArray
 
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Cloth, Meshes, Rope, Scene
+from wmeval.sim.engines import newton_mpm as mpm
 from wmeval.sim.engines.newton_bodies import Making, Solver, add_bodies
-from wmeval.sim.engines.newton_deformables import add_deformables, rope_nodes
+from wmeval.sim.engines.newton_deformables import Bent, add_deformables, rope_nodes
 from wmeval.sim.engines.newton_steps import Steps
 from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_where
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
@@ -51,11 +55,14 @@ OPTIONS = {
     "elliptic": (0, 0, 1),
     "graphs": (1, 0, 1),
     "warm_start": (0, 0, 1),
+    "voxel": (0.0, 0.0, 1.0),
 }
 CHOICES = {
-    "solver": ("auto", "mujoco", "xpbd", "vbd"),
+    "solver": ("auto", "mujoco", "xpbd", "vbd", "mpm"),
     "contact": ("default", "restitution"),
 }
+_FAR = 1e4
+"""No particle of a solid is farther from the origin [m]."""
 _BODY_CONTACTS = 512
 """Contacts of one body among bodies that can be told apart; Newton's own 64 drops a beam's."""
 
@@ -95,6 +102,8 @@ class NewtonEngine(SteppedEngine):
             return "vbd" if scene.deformables else "mujoco"
         if scene.deformables and word == "mujoco":
             raise UserError("newton: solver mujoco has no deformables: leave solver out, or vbd")
+        if word == "mpm":
+            mpm.check_scene(scene)
         return word  # type: ignore[return-value]
 
     def _build(self, scene: Scene, meshes: Meshes, config: EngineConfig, restitution: bool) -> None:
@@ -102,19 +111,24 @@ class NewtonEngine(SteppedEngine):
         builder = newton.ModelBuilder(up_axis=newton.Axis.Z, gravity=warp.vec3(*scene.gravity))
         if self._solver_name == "mujoco":
             newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
+        if self._solver_name == "mpm":
+            newton.solvers.SolverImplicitMPM.register_custom_attributes(builder)
         making = Making(
             newton, warp, builder, scene, meshes, self._motion, self.dt, self._solver_name,
             self._numbers, restitution,
         )  # fmt: skip
         add_bodies(making)
         self._links = making.links
-        self._bent = add_deformables(making)
+        self._filled: dict[str, mpm.Filled] = {}
+        if self._solver_name == "mpm":
+            self._filled = mpm.fill(making)
+        self._bent = Bent() if self._filled else add_deformables(making)
         if self._solver_name == "vbd":
             builder.color(include_bending=True)
         self._model = model = builder.finalize(device="cpu")
         self._set_pins(model)
         self._set_contact(scene, model)
-        self._solver = self._make_solver(model, config)
+        self._solver = self._make_solver(model, config, making)
         self._control = model.control()
         states = model.state(), model.state()
         record = bool(self._numbers["graphs"]) and self._solver_name == "vbd" and not self._folds
@@ -123,10 +137,11 @@ class NewtonEngine(SteppedEngine):
             newton.eval_fk(model, model.joint_q, model.joint_qd, state)
         self._start(scene)
         self._contacts: Any = None
-        if self._solver_name != "mujoco" and model.shape_count:
+        if self._solver_name in ("xpbd", "vbd") and model.shape_count:
             self._pipeline = newton.CollisionPipeline(model)
             self._contacts = self._pipeline.contacts()
         self._pushed = False
+        self._held: dict[str, list[NDArray[np.float64]]] = {}
         self._damped = [
             (number, (1.0 - b.linear_damping) ** self.dt, (1.0 - b.angular_damping) ** self.dt)
             for i, number in self._links.items()
@@ -154,11 +169,18 @@ class NewtonEngine(SteppedEngine):
                 f"have {', '.join(f'{v:g}' for v in sorted(values))}"
             )
         if values:
-            model.soft_contact_mu = values.pop() ** 2
+            friction = values.pop()
+            model.soft_contact_mu = friction**2
             model.soft_contact_ke = self._numbers["particle_contact_stiffness"]
+            if self._solver_name == "mpm" and model.shape_count:
+                # That one takes the shape's value for the pair's.
+                own = model.shape_material_mu.numpy()
+                model.shape_material_mu.assign(np.sqrt(own) * friction)
 
-    def _make_solver(self, model: Any, config: EngineConfig) -> Any:
+    def _make_solver(self, model: Any, config: EngineConfig, making: Making) -> Any:
         solvers = self._newton.solvers
+        if self._solver_name == "mpm":
+            return mpm.make_solver(making, model, self._filled, config.iterations)
         if self._solver_name == "mujoco":
             return solvers.SolverMuJoCo(
                 model,
@@ -216,6 +238,7 @@ class NewtonEngine(SteppedEngine):
     def _step(self) -> None:
         with self._warp.ScopedDevice("cpu"):
             self._place_pins()
+            self._place_grips()
             for body, put in self._carried.items():
                 self._write_body(self._links[body], put)
             if self._carried:
@@ -244,6 +267,30 @@ class NewtonEngine(SteppedEngine):
             where[numbers] = after[numbers] = self._pin_at(pin)
             speed[numbers] = 0.0
 
+    def _place_grips(self) -> None:
+        """Led particles where their bodies are, at their bodies' velocities."""
+        if not self._filled:
+            return
+        state = self._state
+        where, speed = state.particle_q.numpy(), state.particle_qd.numpy()
+        turning = state.mpm.particle_qd_grad.numpy()
+        if not float(np.abs(where).max()) < _FAR:
+            # A grid over what is nowhere would be without end.
+            raise self._lost("a solid of particles")
+        for solid in self._filled.values():
+            for numbers, pin in solid.grips:
+                speed[numbers] = turning[numbers] = 0.0
+                if pin.body is None:
+                    where[numbers] = pin.local
+                    continue
+                place, (linear, spin) = self.pose(pin.body), self.velocity(pin.body)
+                where[numbers] = at = pinned_where(pin, *place)
+                speed[numbers] = np.array(linear) + np.cross(spin, at - np.array(place[0]))
+                turning[numbers] = np.cross(spin, np.eye(3)).T
+        self._held = {
+            name: [self._pin_at(pin) for pin in solid.pins] for name, solid in self._filled.items()
+        }
+
     def _pin_at(self, pin: Pinned) -> NDArray[np.float64]:
         """Where pinned vertices (n, 3) are when the substep is over: with what leads them."""
         if pin.body is None:
@@ -266,6 +313,11 @@ class NewtonEngine(SteppedEngine):
             where = self._state.particle_q.numpy()
             for name, (first, last) in self._bent.ranges.items():
                 out[name] = where[first:last].astype(np.float64)
+        for name, solid in self._filled.items():
+            points = self._state.particle_q.numpy()[solid.first : solid.last]
+            out[name] = vertices = solid.weights @ points.astype(np.float64)
+            for k, pin in enumerate(solid.pins):
+                vertices[pin.vertices] = self._held[name][k] if self._held else self._pin_at(pin)
         for name, (bodies, lengths) in self._bent.ropes.items():
             poses = self._state.body_q.numpy()[bodies].astype(np.float64)
             out[name] = rope_nodes(poses, lengths)
