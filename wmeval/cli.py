@@ -229,7 +229,12 @@ def install(
 
     if listed or not names:
         rows = [
-            (row.name, f"{row.size_mb} MB", installed.version(row.name) or "-", row.summary)
+            (
+                row.name,
+                "by hand" if row.by_hand else f"{row.size_mb} MB",
+                installed.version(row.name) or "-",
+                row.summary,
+            )
             for row in installed.ENVIRONMENTS.values()
         ]
         title = f"environments, in {installed.home()}"

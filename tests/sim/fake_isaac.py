@@ -91,7 +91,8 @@ def main(job_path, states_path):
     units = {"length": "m", "mass": "kg", "time": "s", "angle": "rad"}
     name = "Isaac Sim"
     if how == "nan":
-        made["position"][2:, 0] = np.nan
+        moved = [b["motion"] for b in job["bodies"]].index("dynamic")
+        made["position"][2:, moved] = np.nan
     elif how == "shape":
         made["position"] = made["position"][:, :1]
     elif how == "lacks":

@@ -1,0 +1,106 @@
+"""Two builds of one engine side by side, and an engine that is a program of its own."""
+
+import json
+
+import pytest
+from engine_worlds import engine_here
+from fake_isaac import write_launcher
+
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep.running import run_cell
+from wmeval.eval.sweep.sweeping import run_sweep
+from wmeval.jobs import installed
+
+
+def cells_of(engines, tasks="pendulum/1/metal"):
+    return planning.plan(
+        parse_engines(engines), planning.tasks_of(tasks), ["published-settings"], twice="none"
+    )
+
+
+@pytest.fixture
+def launcher(tmp_path, monkeypatch):
+    monkeypatch.delenv("WMEVAL_ISAAC_PYTHON", raising=False)
+    monkeypatch.delenv("FAKE_ISAAC", raising=False)
+
+    def make(name, version):
+        folder = tmp_path / name
+        folder.mkdir()
+        path = write_launcher(folder)
+        (folder / "VERSION").write_text(f"{version}\n")
+        return path
+
+    return make
+
+
+def test_two_isaac_sims_stand_side_by_side_under_their_names(launcher, tmp_path):
+    one, two = launcher("one", "5.1.0"), launcher("two", "6.0.0")
+    engines = f"name=old,adapter=isaac,python={one},name=new,adapter=isaac,python={two},isaac"
+    results = run_sweep(cells_of(engines), tmp_path / "out", workers=0, conformance=False)
+    assert results.versions == {"old": "5.1.0", "new": "6.0.0"}
+    told = {c.cell.engine.label: c for c in results.cells}
+    assert [told[k].status for k in ("old", "new", "isaac")] == ["ok", "ok", "not_run"]
+    assert told["isaac"].reason == "Isaac Sim is not installed"
+    assert told["old"].sha256 == told["new"].sha256
+    # The program's own times; what it spends is not this process's to count.
+    assert (told["new"].build_s, told["new"].wall_s, told["new"].cpu_s) == (2.0, 0.5, None)
+    assert (told["new"].solver, told["new"].hz) == ("omni physx, tgs", 180.0)
+    rows = json.loads((tmp_path / "out/results.json").read_text())["rows"]
+    assert {r["engine"] for r in rows} == {"old", "new", "isaac"}
+    assert {r["version"] for r in rows if r["engine"] == "new"} == {"6.0.0"}
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("nan", "diverged", "diverged at t = 0.0667 s: a body has no finite position"),
+        ("raise", "crash", "Isaac Sim ended with code 3 without an answer: JobError: no GPU"),
+        ("altered", "crash", "Isaac Sim's states: its checksum does not fit its numbers"),
+    ],
+)
+def test_a_job_that_fails_costs_its_cell(launcher, monkeypatch, how, status, reason):
+    monkeypatch.setenv("FAKE_ISAAC", how)
+    (cell,) = cells_of(f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}")
+    result = run_cell(cell, "k", limit=60.0)
+    assert result.status == status
+    assert result.reason.startswith(reason)
+    assert result.version == "6.0.0"
+
+
+def test_a_job_that_takes_too_long_is_a_time_out(launcher, monkeypatch):
+    monkeypatch.setenv("FAKE_ISAAC", "hang")
+    monkeypatch.setattr("wmeval.eval.sweep.running.STARTING", 0.5)
+    (cell,) = cells_of(f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}")
+    result = run_cell(cell, "k", limit=0.5)
+    assert result.status == "time_out"
+    assert result.reason.startswith("Isaac Sim gave no answer within 1 s")
+
+
+def test_a_textile_job_is_mapped_and_measured(launcher):
+    (cell,) = cells_of(
+        f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}", "textile_bending/1/oxford"
+    )
+    result = run_cell(cell, "k", limit=60.0)
+    assert result.status == "ok"
+    assert result.solver == "omni physx, surface fem"
+    tuned = planning.plan(
+        [cell.engine], planning.tasks_of("textile_bending/1/oxford"), ["tuned"], twice="none"
+    )
+    assert run_cell(tuned[0], "k").reason == "textile_bending has no tuned for engine isaac"
+
+
+@pytest.mark.accept
+def test_two_builds_of_an_installed_engine_stand_side_by_side(tmp_path):
+    """The same environment under two names: two columns, the same bits."""
+    python = installed.interpreter(engine_here("physx"))
+    engines = f"name=one,adapter=physx,python={python},name=two,adapter=physx,python={python}"
+    results = run_sweep(
+        cells_of(engines, "bouncing_ball"), tmp_path / "out", workers=0, conformance=False
+    )
+    one, two = results.cells
+    assert (one.status, two.status) == ("ok", "ok")
+    assert (one.cell.engine.label, two.cell.engine.label) == ("one", "two")
+    assert one.sha256 == two.sha256
+    assert one.key != two.key
+    assert results.versions["one"] == results.versions["two"] == installed.version("physx")
