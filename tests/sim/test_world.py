@@ -295,6 +295,16 @@ def test_a_world_that_looks_for_events_does_not_run():
         world.run((1.0, 0.0), 4)
 
 
+def test_a_worker_that_has_grown_too_large_is_not_used_again(monkeypatch):
+    world = open_world(beam_domino(0.0), branching=True)
+    pid = world.pid
+    monkeypatch.setattr("wmeval.sim.world.WORN", 1 << 20)
+    new = open_world(beam_domino(0.6), branching=True, instead_of=world)
+    assert new.pid != pid
+    assert len(new.reset()) == 1
+    new.close()
+
+
 def test_a_worker_is_used_again_and_a_dead_one_replaced():
     first, second = beam_domino(0.0), beam_domino(0.6)
     world = open_world(first, branching=True)

@@ -10,6 +10,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +40,8 @@ from wmeval.sim.stage import Stage
 
 EVERYTHING = Probe(states="substeps", contacts=True)
 """All states and contacts."""
+WORN = 2 << 30
+"""Memory [B] of a worker that is not given another world."""
 
 
 class World(Protocol):
@@ -409,7 +412,8 @@ def open_world(
         spec: all that makes it.
         events: run the event detector.
         branching: in a worker.
-        instead_of: a world that is no longer needed: its worker is used again, or it is closed.
+        instead_of: a world that is no longer needed: its worker is used again, or it is closed; a
+            worker that has grown beyond `WORN` bytes is not used again.
 
     Raises:
         UserError: the engine's library is not installed, or an unknown engine or driver.
@@ -418,7 +422,8 @@ def open_world(
     elsewhere = interpreter_of(spec.engine, spec.config)
     python = elsewhere or sys.executable
     working = branching or elsewhere is not None
-    if working and isinstance(instead_of, WorkerWorld) and instead_of.python == python:
+    again = isinstance(instead_of, WorkerWorld) and instead_of.python == python
+    if working and again and isinstance(instead_of, WorkerWorld) and not _worn(instead_of):
         with contextlib.suppress(WorkerError):  # it died: a new one is made below
             instead_of.rebuild(spec, events=events)
             return instead_of
@@ -444,6 +449,15 @@ def foresee(
 def whole_run(world: World) -> tuple[float, float] | None:
     """`LocalWorld.seconds`, of any world."""
     return world.seconds() if isinstance(world, LocalWorld) else None
+
+
+def _worn(world: WorkerWorld) -> bool:
+    """Whether a worker holds more memory than it should: some libraries keep what scenes leave."""
+    try:
+        pages = int(Path(f"/proc/{world.pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return False
+    return pages * os.sysconf("SC_PAGE_SIZE") > WORN
 
 
 def _timeout(spec: WorldSpec) -> float:

@@ -34,11 +34,11 @@ from numpy.typing import NDArray
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
-from wmeval.scene import DYNAMIC, Body, Cloth, Meshes, Scene, Soft
-from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_library, genesis_mpm
+from wmeval.scene import DYNAMIC, Body, Cloth, Mesh, Meshes, Scene, Soft
+from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
 from wmeval.sim.engines.genesis_apart import OPTION as APART
 from wmeval.sim.engines.genesis_apart import Apart
-from wmeval.sim.engines.genesis_bending import Bending, Bent
+from wmeval.sim.engines.genesis_bending import Bending, Bent, friction_of_solids
 from wmeval.sim.engines.genesis_models import body_name, trees, write_mjcf
 from wmeval.sim.engines.joint_tree import JointTree, joint_tree
 from wmeval.sim.engines.pairs import own_values
@@ -90,7 +90,11 @@ class GenesisEngine(SteppedEngine):
         bent = self._bent(scene, meshes)
         # What it prints of its progress is for nobody here.
         with contextlib.redirect_stdout(io.StringIO()):
-            self._genesis = genesis_library.take()
+            import genesis
+
+            self._genesis = genesis
+            if not getattr(genesis, "_initialized", False):
+                genesis.init(backend=genesis.cpu, precision="64", logging_level="error")
             self._bending = self._ways(bent, words, tree)
             self._build(scene, meshes, config, tree, words["contact"] == "restitution")
 
@@ -170,7 +174,7 @@ class GenesisEngine(SteppedEngine):
             options |= bending.scene_options()
         self._world = gs.Scene(**options, show_viewer=False)
         friction = own_values(scene, "friction", "max", _GREATEST_FRICTION)
-        softer = _friction_of_solids(scene)
+        softer = friction_of_solids(scene)
         restitution = own_values(scene, "restitution", "geometric", 1.0) if bouncing else {}
         entities = []
         with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +184,9 @@ class GenesisEngine(SteppedEngine):
                 carried = any(self._motion[i] != DYNAMIC and self._moves(i) for i in roots)
                 entity = self._world.add_entity(
                     gs.morphs.MJCF(
-                        file=str(path), default_armature=self._numbers["default_armature"]
+                        file=str(path),
+                        default_armature=self._numbers["default_armature"],
+                        convexify=not any(_hollow(scene.bodies[i]) for i in roots),
                     ),
                     material=gs.materials.Rigid(
                         gravity_compensation=float(carried),
@@ -194,6 +200,8 @@ class GenesisEngine(SteppedEngine):
                 bending.add(self._world, Path(folder))
             self._world.build(n_envs=0 if self._apart is None else len(self._apart.bodies))
         self._solver = self._world.sim.rigid_solver
+        if self._bending and not any(self._moves(i) for i in bodies):
+            _stand_still(self._solver)
         self._links: dict[int, Any] = {}
         self._entities: dict[int, Any] = {}
         self._rows_of: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
@@ -357,33 +365,24 @@ class GenesisEngine(SteppedEngine):
 
     def close(self) -> None:
         """Free everything; idempotent."""
-        bent = bool(self._bending)
         if self._world is not None:
             self._world.destroy()
         self._world = self._solver = None
         self._bending, self._links, self._entities = [], {}, {}
-        if self._genesis is not None:
-            genesis_library.leave(self._genesis, bent=bent)
-        self._genesis = None
 
 
 def _put_of(body: Body) -> Put:
     return body.position, body.quaternion_wxyz, body.linear_velocity, body.angular_velocity
 
 
-def _friction_of_solids(scene: Scene) -> float:
-    """The one friction of what bends.
+def _hollow(body: Body) -> bool:
+    """Whether a body has a mesh that is not its hull."""
+    return any(isinstance(p.shape, Mesh) and not p.shape.convex for p in body.collision)
 
-    Raises:
-        UserError: there are several.
-    """
-    values = sorted({d.friction for d in scene.deformables if isinstance(d, Soft)})
-    if len(values) > 1:
-        raise UserError(
-            f"scene {scene.name!r}: engine genesis has one friction for all solids; they have "
-            + ", ".join(f"{v:g}" for v in values)
-        )
-    return values[0] if values else 0.0
+
+def _stand_still(solver: Any) -> None:
+    """Leave the rigid solver out of steps: what it knows stands still, to be touched."""
+    solver.substep_pre_coupling = solver.substep_post_coupling = lambda f: None
 
 
 __all__ = ["CHOICES", "OPTIONS", "GenesisEngine"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wmeval.deformables import RestShape
 from wmeval.errors import UserError
-from wmeval.scene import Deformable
+from wmeval.scene import Deformable, Scene, Soft
 from wmeval.sim.engines.pins import Pinned
 
 F8 = NDArray[np.float64]
@@ -106,4 +106,27 @@ def pinned_numbers(pins: Sequence[Pinned]) -> I8:
     return np.concatenate([p.vertices for p in pins]).astype(np.int64)
 
 
-__all__ = ["Bending", "Bent", "Where", "matched", "pinned_numbers", "write_surface"]
+def friction_of_solids(scene: Scene) -> float:
+    """The one friction of what bends.
+
+    Raises:
+        UserError: there are several.
+    """
+    values = sorted({d.friction for d in scene.deformables if isinstance(d, Soft)})
+    if len(values) > 1:
+        raise UserError(
+            f"scene {scene.name!r}: engine genesis has one friction for all solids; they have "
+            + ", ".join(f"{v:g}" for v in values)
+        )
+    return values[0] if values else 0.0
+
+
+__all__ = [
+    "Bending",
+    "Bent",
+    "Where",
+    "friction_of_solids",
+    "matched",
+    "pinned_numbers",
+    "write_surface",
+]

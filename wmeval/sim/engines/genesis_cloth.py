@@ -60,6 +60,8 @@ OPTIONS = {
 CHOICES = {"textile": ("mapping", "network")}
 _NO_COMPLIANCE = 1e-30
 """Of hinges: not zero, since Genesis divides by it where a sheet is flat."""
+_MOST_RELAXATION = 0.3
+"""Of hinges, which share vertices with many others."""
 _MOST_SUBSTEPS = 500
 _ROOM = 1.0
 """Bounds of the world beyond where cloth and bodies begin [m]; beyond them nothing goes."""
@@ -301,7 +303,7 @@ class Cloths:
         hinges = mine[np.asarray(entity._inner_edges, np.int64)]
         steep = hinge_steepness(rest.vertices, hinges, inverse)
         passes = int(self._numbers["bending_iterations"])
-        turned = np.minimum(item.bending * h**2 * steep / passes, 0.3)
+        turned = np.minimum(item.bending * h**2 * steep / passes, _MOST_RELAXATION)
         _fill(solver.inner_edges_info.bending_relaxation, entity._inner_edge_start, turned)
         none = np.full(len(hinges), _NO_COMPLIANCE)
         _fill(solver.inner_edges_info.bending_compliance, entity._inner_edge_start, none)

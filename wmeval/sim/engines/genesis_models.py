@@ -143,10 +143,10 @@ def _geom(
             raise UserError(
                 f"body {body.name!r}: mesh {shape.sha256[:12]}... is not among the meshes"
             )
-        if not shape.convex:
+        if not shape.convex and body.motion == "dynamic":
             raise UserError(
-                f"body {body.name!r}: engine genesis takes convex meshes; build it from several "
-                "shapes"
+                f"body {body.name!r}: engine genesis takes convex meshes of dynamic bodies; build "
+                "it from several shapes"
             )
         file = path.with_name(f"{path.stem}_{name}.obj")
         write_obj(file, meshes[shape.sha256])
