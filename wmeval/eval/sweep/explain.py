@@ -34,6 +34,8 @@ CLOSES, HELPS = 0.2, 0.75
 """Share of the error that may be left where a change closes the gap, and where it helps."""
 SMALL = 0.01
 """Relative error below which a cell does not depart."""
+MOVES = 0.03
+"""Share of the gap by which a number has moved."""
 FINER = 10
 """By how much the step is shorter where changes that closed nothing are tried again."""
 ROUNDS = 2
@@ -265,9 +267,10 @@ def explain(
         try_on("all that help, together: " + ", ".join(t.name for t in helped), together)
     finer: dict[str, JsonValue] = {"dt": str(base_dt / FINER)}
     if not _closed(trials) and families()[cell.family].rates == "rigid":
-        # A contact that needs a finer step is worse without it.
+        # A contact that needs a finer step may be worse without it: what moved the number at all.
+        moved = {t.name for t in trials if t.left is None or abs(t.left - 1) > MOVES}
         for name, grid in own:
-            if grid.keys() != finer.keys() and not _closed(trials):
+            if name in moved and grid.keys() != finer.keys() and not _closed(trials):
                 try_on(f"{name} + step / {FINER}", {**grid, **finer})
     for _ in range(ROUNDS):
         # Nor do they: one after another on top of the best, for one may hide what another does.
