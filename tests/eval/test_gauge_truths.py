@@ -173,6 +173,26 @@ def test_a_measured_motion_changes_what_is_predicted():
         predict(card, "3", "wood", motions={"cube": slower})
 
 
+@pytest.mark.parametrize("name", ["foam_stretching", "foam_shearing", "foam_twisting"])
+def test_another_block_is_predicted_otherwise(name):
+    """Half as wide and half as long: a quarter of the section, the same shape."""
+    card = family(name).model_dump(exclude_none=True)
+    size = card["bodies"]["foam"]["shape"]["size"]
+    card["bodies"]["foam"]["shape"]["size"] = tuple(x / 2 for x in size)
+    before, after = (
+        {key: number.value for p in predict(c, "1", "soft") for key, number in p.numbers.items()}
+        for c in (family(name), Family.model_validate(card))
+    )
+    if name == "foam_stretching":
+        assert after["strain"] == pytest.approx(2 * before["strain"])
+        assert after["force"] == pytest.approx(before["force"] / 2)
+    elif name == "foam_shearing":
+        assert after["phi"] == pytest.approx(before["phi"])
+        assert after["force"] == pytest.approx(before["force"] / 2)
+    else:
+        assert after["torque"] == pytest.approx(before["torque"] / 8)
+
+
 def test_a_closed_form_refuses_what_it_does_not_cover():
     times = np.linspace(0, 1, 5)
     pulled = Measured(times, np.column_stack([-times, 0 * times, 0 * times, 0 * times]))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.gauge_cards import GRAVITY, Cylinder, Sheet
+from wmeval.assets.gauge_cards import GRAVITY, Box, Cylinder, Sheet
 from wmeval.assets.gauge_mapping import poisson
 from wmeval.assets.gauge_markers import markers
 from wmeval.eval.metrics.surfaces import face_areas
@@ -146,8 +146,11 @@ def cloth_slips_below_cube(s: SetUp) -> Prediction:
 
 # --- soft bodies ----------------------------------------------------------------------------------
 
-SIDE, LENGTH = 0.05, 0.20
-"""Foam block [m]."""
+
+def _block(s: SetUp, body: str = "foam") -> tuple[float, float]:
+    """Side of a bar's square section and its length [m]."""
+    size = s.shape(body, Box).size
+    return min(size), max(size)
 
 
 def _elastic(s: SetUp, body: str = "foam") -> tuple[float, float]:
@@ -162,10 +165,11 @@ def _areas(s: SetUp, points: F8) -> F8:
 def block_stretches(s: SetUp) -> Prediction:
     """Uniform stretch with transverse stretch (1 + eps)^(-nu); force; buckling strains."""
     young, nu = _elastic(s)
+    side, length = _block(s)
     rest = _areas(s, markers(s.card, s.subtask, s.material).points[None])[0]
 
     def strain(times: F8) -> F8:
-        out: F8 = s.motion("clamp_top", np.asarray(times, np.float64)).offset[:, 2] / LENGTH
+        out: F8 = s.motion("clamp_top", np.asarray(times, np.float64)).offset[:, 2] / length
         return out
 
     def at(times: F8) -> F8:
@@ -173,13 +177,13 @@ def block_stretches(s: SetUp) -> Prediction:
         return out
 
     final = float(strain(np.array([1e3]))[0])
-    euler, engesser = soft.buckling_strain(SIDE, LENGTH, nu)
+    euler, engesser = soft.buckling_strain(side, length, nu)
     change = soft.facet_stretch(final, nu)
     numbers = {
         "strain": Number(final, "1", "at the end"),
         "facet_change": Number(change, "1", "relative, of every facet"),
         "facet_area_change": Number(change * float(rest.mean()), "m^2", "of every facet"),
-        "force": Number(abs(soft.stretch_force(young, SIDE, final)), "N", "at the end"),
+        "force": Number(abs(soft.stretch_force(young, side, final)), "N", "at the end"),
     }
     if final < 0:
         numbers["buckling_euler"] = Number(euler, "1", "strain at which it buckles, no shear")
@@ -193,10 +197,11 @@ def block_stretches(s: SetUp) -> Prediction:
 def block_shears(s: SetUp) -> Prediction:
     """`soft.clamped_shear` and the strains that it leaves on the +x face's outer facets."""
     young, nu = _elastic(s)
+    side, length = _block(s)
     offset = s.motion("clamp_top", np.array([1e3])).offset[0]
     shift = float(np.linalg.norm(offset[:2]))
-    made = soft.clamped_shear(young, nu, SIDE, LENGTH, shift)
-    face = soft.shear_face_strain(made.phi, abs(float(offset[0])), SIDE / 2, LENGTH, 0.0625)
+    made = soft.clamped_shear(young, nu, side, length, shift)
+    face = soft.shear_face_strain(made.phi, abs(float(offset[0])), side / 2, length, 0.0625)
     return _made(
         "block_shears", s,
         {
@@ -212,13 +217,14 @@ def block_shears(s: SetUp) -> Prediction:
 def block_twists(s: SetUp) -> Prediction:
     """`soft.torque`, and facet areas of a uniform twist about the block's axis."""
     young, nu = _elastic(s)
+    side, length = _block(s)
     marked = markers(s.card, s.subtask, s.material)
     centre = s.position("foam")
-    low = float(centre[2]) - LENGTH / 2
+    low = float(centre[2]) - length / 2
 
     def at(times: F8) -> F8:
         angles = s.motion("clamp_top", np.asarray(times, np.float64)).angle
-        shapes = [soft.twisted(marked.points, centre[:2], low, LENGTH, float(a)) for a in angles]
+        shapes = [soft.twisted(marked.points, centre[:2], low, length, float(a)) for a in angles]
         return _areas(s, np.array(shapes))
 
     turn = float(s.motion("clamp_top", np.array([1e3])).angle[0])
@@ -227,7 +233,7 @@ def block_twists(s: SetUp) -> Prediction:
     return Prediction(
         "block_twists", s.card.id, s.subtask, s.material,
         {
-            "torque": Number(soft.torque(young, nu, SIDE, LENGTH, abs(turn)), "N m", "at the end"),
+            "torque": Number(soft.torque(young, nu, side, length, abs(turn)), "N m", "at the end"),
             "facet_area_change_x": Number(float(change[:half].mean()), "m^2", "on the +x face"),
             "facet_area_change_y": Number(float(change[half:].mean()), "m^2", "on the +y face"),
         },
@@ -238,11 +244,13 @@ def block_twists(s: SetUp) -> Prediction:
 def beam_is_pressed(s: SetUp) -> Prediction:
     """`soft.clamped_press`: the stiffness of the first millimetres."""
     young, nu = _elastic(s)
-    gap = float(s.position("cube")[2] - s.position("foam")[2]) - SIDE
+    side, length = _block(s)
+    gap = float(s.position("cube")[2] - s.position("foam")[2]) - side / 2
+    gap -= s.shape("cube", Box).size[2] / 2
     return _made(
         "beam_is_pressed", s,
         {
-            "stiffness": Number(soft.clamped_press(young, nu, SIDE, LENGTH), "N/m", "up to 5 mm"),
+            "stiffness": Number(soft.clamped_press(young, nu, side, length), "N/m", "up to 5 mm"),
             "gap": Number(gap, "m", "way of the cube until it touches"),
         },
     )  # fmt: skip
@@ -251,7 +259,7 @@ def beam_is_pressed(s: SetUp) -> Prediction:
 def rod_sticks_and_slips(s: SetUp) -> Prediction:
     """`soft.stick_slip` from the press that the clamp makes first."""
     rod = s.shape("rod", Cylinder)
-    press = abs(float(s.motion("clamp", np.array([0.5])).offset[0, 2]))
+    press = -float(s.motion("clamp", np.linspace(0.0, s.duration, 301)).offset[:, 2].min())
     young, nu = _elastic(s, "rod")
     made = soft.stick_slip(young, rod.radius, rod.length, s.number("rod", "friction"), press)
     return _made(
@@ -268,8 +276,9 @@ def rod_sticks_and_slips(s: SetUp) -> Prediction:
 def blocks_hang(s: SetUp) -> Prediction:
     """`soft.block_cantilever` of foam and rubber cubes."""
     young, nu = _elastic(s, "cube_1")
+    side, _ = _block(s, "cube_1")
     made = soft.block_cantilever(
-        young, nu, SIDE, 2, s.number("cube_1", "mass"), s.number("cube_2", "mass")
+        young, nu, side, 2, s.number("cube_1", "mass"), s.number("cube_2", "mass")
     )
     return _made(
         "blocks_hang", s,
