@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ENGINES ?= physx newton genesis
+BENCH   ?= --out benchmarks/latest.json
 SWEEP   ?= pendulum,bouncing_ball,textile_bending/1/oxford,foam_stretching/1/soft
 
 .PHONY: setup demo test accept blender engines sweep lint docs bench clean
@@ -54,7 +55,7 @@ docs: $(STAMP)
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks --out benchmarks/latest.json
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
 	rm -rf $(VENV) site runs .pytest_cache .mypy_cache .ruff_cache

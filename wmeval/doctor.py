@@ -117,7 +117,7 @@ def _environment(name: str) -> Finding:
     from wmeval.jobs.installed import environment, interpreter, version
 
     row = environment(name)
-    part, mend = f"environment {name}", f"wmeval install {name}"
+    part, mend = f"environment {name}", row.by_hand or f"wmeval install {name}"
     try:
         python = interpreter(name)
     except UserError:

@@ -55,7 +55,7 @@ def slices(s, per_piece=40, across=1200):
             w = r * np.sin(turn)
             base = (r * np.cos(turn))[..., None] * y + np.array([0, 0, 1]) * z[:, None, None]
             low, high = -w.copy(), w.copy()
-            for _ in range(52):
+            for _ in range(27):  # to 2e-8 of a strip
                 middle = 0.5 * (low + high)
                 wet = height_over(s, base + middle[..., None] * t) < 0
                 low, high = np.where(wet, middle, low), np.where(wet, high, middle)
@@ -76,7 +76,7 @@ def columns(s):
         base[..., 0], base[..., 1] = q[:, None] * np.cos(turn), q[:, None] * np.sin(turn)
         low = np.full(base.shape[:2], CAVITY.cylinder[0])
         high = np.full(base.shape[:2], CAVITY.cylinder[1])
-        for _ in range(60):
+        for _ in range(28):  # to 1e-8 of a column
             middle = 0.5 * (low + high)
             wet = height_over(s, base + middle[..., None] * np.array([0, 0, 1])) < 0
             low, high = np.where(wet, middle, low), np.where(wet, high, middle)
