@@ -73,7 +73,7 @@ def test_free_flight_is_followed_and_the_spread_is_of_the_declared_noise(tmp_pat
     assert "by the authors" in cell.facts["fitted_on"]
     page = write_sweep_report(results, tmp_path / "s", strips=False).read_text()
     assert "Against real cube tosses" in page
-    assert "fitted on friction and restitution: by the authors, to these same tosses" in page
+    assert "fitted (friction and restitution: by the authors, to these same tosses)" in page
     assert "scored on 3 of 3 tosses" in page
     assert "simulated from 17 starts" in page
     assert "bullet" in terminal_tables(results)[0].columns[0]._cells

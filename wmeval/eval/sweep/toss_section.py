@@ -20,12 +20,12 @@ F8 = NDArray[np.float64]
 Arrays = Callable[[str], Mapping[str, NDArray[Any]]]
 
 COLUMNS = (
-    ("position_error", "position error [mm]"),
-    ("rotation_error", "rotation error [deg]"),
-    ("penetration", "penetration [mm]"),
-    ("first_position_error", "from the measured start alone [mm]"),
-    ("draw_spread", "spread of the starts [mm]"),
-    ("turn_spread", "and of their angles [deg]"),
+    ("position_error", "position [mm]"),
+    ("rotation_error", "rotation [deg]"),
+    ("penetration", "depth [mm]"),
+    ("first_position_error", "measured start [mm]"),
+    ("draw_spread", "spread [mm]"),
+    ("turn_spread", "spread [deg]"),
 )
 """Numbers of a row, each with its interval over tosses."""
 RESAMPLES = 400
@@ -63,11 +63,13 @@ def notes(results: Sequence[CellResult]) -> tuple[str, ...]:
         return ()
     facts = results[0].facts
     sigma = facts.get("sigma")
+    drawn = f" with {_sigma(sigma)}" if isinstance(sigma, dict) else ""
     out = [
-        "Means over the tosses of the mean over each recording, simulated from its first instants; "
-        "95 % bootstrap intervals over tosses.",
-        f"Each toss is simulated from {facts.get('draws')} starts: the measured one and others "
-        "drawn about it" + (f" with {_sigma(sigma)}" if isinstance(sigma, dict) else "") + ".",
+        "Errors of position and rotation: means over the tosses of the mean over each recording, "
+        "simulated from its first instants; depth: the greatest of a corner in the board; 95 % "
+        "bootstrap intervals over tosses.",
+        f"Each toss is simulated from {facts.get('draws')} starts: the measured one, alone in the "
+        f"column of that name, and others drawn about it{drawn}.",
         "Engines are tied whose errors differ by less than the spread of their starts, or by no "
         "more than resampled tosses do.",
         *dict.fromkeys(_friction(r) for r in results),
@@ -92,9 +94,10 @@ def _friction(r: CellResult) -> str:
     options = facts.get("fitted_options")
     for name, value in options.items() if isinstance(options, dict) else ():
         text += f", {name} {number(_real(value))}"
+    own = "fitted_by" in facts
     return (
-        f"{r.cell.engine.label if 'fitted_by' in facts else 'All engines'}: {text}, fitted on "
-        f"{facts['fitted_on']}; scored on {facts['scored_on']}."
+        f"{r.cell.engine.label if own else 'All engines'}: {text}, fitted {'on ' if own else '('}"
+        f"{facts['fitted_on']}{'' if own else ')'}; scored on {facts['scored_on']}."
     )
 
 
