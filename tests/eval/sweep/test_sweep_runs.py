@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from wmeval.eval.sweep.report import write_sweep_report
 from wmeval.eval.sweep.results import read_sweep
 from wmeval.eval.sweep.sweeping import merge, run_sweep
 
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 TASKS = "slope_slider/2/wood,bouncing_ball,pendulum/1/metal"
 
 
@@ -271,6 +274,53 @@ def test_a_sheet_s_cells_are_a_setting_of_the_grid():
     (wrong,) = cells_of("bouncing_ball", grid="cell=0.02", twice="none")
     with pytest.raises(UserError, match="families with a sheet, not of bouncing_ball"):
         prepare(wrong)
+
+
+def test_every_family_is_filmed_before_any_set_up_more(monkeypatch):
+    from wmeval.eval.sweep import report
+    from wmeval.eval.sweep.cells import CellResult
+    from wmeval.eval.sweep.results import SweepResults
+
+    cells = cells_of("slope_slider,turntable/1,bouncing_ball", engines="bullet,physx", twice="none")
+    results = SweepResults(
+        wmeval="0", engines=(), versions={},
+        cells=tuple(CellResult(cell=c, key="k", status="ok") for c in cells),
+    )  # fmt: skip
+    monkeypatch.setattr(report, "MAXIMUM_STRIPS", 7)
+    found = report.filmed(results)
+    assert len(found) == 7
+    for engine in ("bullet", "physx"):
+        for task in ("slope_slider/1/wood", "turntable/1/wood", "bouncing_ball/1/rubber"):
+            assert (engine, "published-settings", task) in found
+
+
+def test_the_page_has_no_dead_link_and_loads_nothing(small):
+    out, results = small
+    page = write_sweep_report(results, out, strips=False).read_text()
+    targets = set(re.findall(r'id="([^"]+)"', page))
+    links = re.findall(r'(?:href|src)="([^"]+)"', page)
+    assert links
+    for link in links:
+        assert link.startswith("data:") or (link[0] == "#" and link[1:] in targets), link[:80]
+    assert len(page) < 1e6
+
+
+@pytest.mark.accept
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_the_page_is_no_wider_than_a_window(small, tmp_path):
+    out, results = small
+    page = write_sweep_report(results, out, strips=False).read_text()
+    asked = "<script>document.title = document.documentElement.scrollWidth</script></body>"
+    (tmp_path / "page.html").write_text(page.replace("</body>", asked))
+    for width in (1280, 800):
+        argv = [
+            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
+            f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom",
+            f"file://{tmp_path}/page.html",
+        ]  # fmt: skip
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
+        (shown,) = re.findall(r"<title>(\d+)</title>", done.stdout)
+        assert int(shown) <= width
 
 
 @pytest.mark.gl

@@ -33,8 +33,8 @@ from wmeval.eval.wording import number
 if TYPE_CHECKING:
     pass
 
-MAXIMUM_STRIPS = 40
-"""Film strips in one page."""
+MAXIMUM_STRIPS = 60
+"""Film strips in one page: of one set-up of every family first, on every engine."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,36 @@ class Shown:
     wanting: tuple[tuple[str, str], ...]
 
 
+def filmed(results: SweepResults) -> set[tuple[str, str, str]]:
+    """Engine, configuration and task of the cells that get a film strip.
+
+    The first set-up of every family and configuration, then others, as many as one page holds.
+    """
+    ran = [
+        r.cell
+        for r in results.cells
+        if r.status != "not_run" and not r.cell.repeat and r.cell.family != FAMILY
+    ]
+    firsts: dict[tuple[str, str], str] = {}
+    for cell in ran:
+        firsts.setdefault((cell.config, cell.family), cell.task)
+    first = [c for c in ran if firsts[c.config, c.family] == c.task]
+    wanted = dict.fromkeys(
+        (c.engine.label, c.config, c.task)
+        for c in (*first, *(c for c in ran if firsts[c.config, c.family] != c.task))
+    )
+    return set(list(wanted)[:MAXIMUM_STRIPS])
+
+
 def _shown(
-    results: SweepResults, config: str, root: Path, colours: Mapping[str, str], strips: bool
+    results: SweepResults,
+    config: str,
+    root: Path,
+    colours: Mapping[str, str],
+    strips: set[tuple[str, str, str]],
 ) -> list[Shown]:
     arrays = cache(partial(arrays_of, root))
     out: list[Shown] = []
-    drawn = sum(len(s.strips) for s in out)
     for task, cells in by_setting(results, config).items():
         family, subtask, _ = task.split("/")
         if family == FAMILY:
@@ -66,11 +90,8 @@ def _shown(
         shown = list(first.items())
         films = []
         for engine, cell in shown:
-            if strips and drawn < MAXIMUM_STRIPS and cell.status != "not_run":
-                frames = pictures.film(cell, arrays)
-                if frames:
-                    films.append((engine, frames))
-                    drawn += 1
+            if (engine, config, task) in strips and (frames := pictures.film(cell, arrays)):
+                films.append((engine, frames))
         plot = pictures.course_plot(
             [c for _, c in shown], arrays, [e for e, _ in shown], [colours[e] for e, _ in shown]
         )
@@ -145,6 +166,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
     configs = list(dict.fromkeys(r.cell.config for r in results.cells))
     heads, checks = conformance_lines(results.conformance)
     known = published()
+    films = filmed(results) if strips else set()
     return environment.get_template("sweep.html.j2").render(
         r=results,
         tints=colours,
@@ -156,7 +178,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         published=[f"{e.name} {e.version}" for e in known.engines.values()],
         published_source=known.source,
         unfinished=_unfinished(results),
-        shown=[s for c in configs for s in _shown(results, c, root, colours, strips)],
+        shown=[s for c in configs for s in _shown(results, c, root, colours, films)],
         grids=_grids(results, colours),
         tosses=_tosses(results, root, colours), toss_columns=COLUMNS,
         heads=heads,
