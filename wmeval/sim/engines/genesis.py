@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,6 +42,7 @@ from wmeval.sim.engines.genesis_models import body_name, trees, write_mjcf
 from wmeval.sim.engines.joint_tree import JointTree, joint_tree
 from wmeval.sim.engines.pairs import own_values
 from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_vertices, pinned_where
+from wmeval.sim.engines.spring_contacts import damping_ratio
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Vec
 
@@ -64,7 +64,7 @@ CHOICES = {
     **genesis_cloth.CHOICES,
 }
 _LEAST_FRICTION, _GREATEST_FRICTION = 0.01, 5.0
-_LEAST_RESTITUTION = 1e-3
+_LEAST_DAMPING = 1e-3
 
 
 class GenesisEngine(SteppedEngine):
@@ -239,9 +239,8 @@ class GenesisEngine(SteppedEngine):
         return body.motion != "static" or body.mass > 0
 
     def _contact(self, restitution: float) -> list[float]:
-        log = -math.log(max(restitution, _LEAST_RESTITUTION))
-        ratio = log / math.hypot(math.pi, log)
-        return [self._numbers["contact_time"], max(ratio, 1e-3), 0.95, 0.99, 1e-4, 0.5, 2.0]
+        ratio = max(damping_ratio(restitution), _LEAST_DAMPING)
+        return [self._numbers["contact_time"], ratio, 0.95, 0.99, 1e-4, 0.5, 2.0]
 
     def _start(self, i: int, body: Body) -> None:
         put = _put_of(body)
