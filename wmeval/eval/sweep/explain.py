@@ -335,8 +335,8 @@ def verdict(base: Measurement, trials: Sequence[Trial]) -> str:
         return "; ".join(f"{t.name} ({t.value:.4g})" for t in found)
 
     if closing:
-        more = f"; also closes it: {names(closing[1:])}" if closing[1:] else ""
+        more = f"; also closes it: {names(closing[1:4])}" if closing[1:] else ""
         return f"{_said(base)}: closed by {names(closing[:1])}{more}"
     if helping:
-        return f"{_said(base)}: nothing alone closes it; it helps: {names(helping)}"
+        return f"{_said(base)}: nothing alone closes it; it helps: {names(helping[:3])}"
     return f"{_said(base)}: nothing that was tried closes it ({len(known)} changes)"

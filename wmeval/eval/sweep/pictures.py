@@ -99,7 +99,7 @@ def convergence_plot(converged: Sequence[Converged], colours: Mapping[str, str])
     if not shown:
         return ""
     with style():
-        figure, axis = plt.subplots(figsize=(6.4, 3.4))
+        figure, axis = plt.subplots(figsize=(9.6, 3.3))
         marks = "os^Dv<>P*X"
         tasks = list(dict.fromkeys(c.task for c in shown))
         for c in shown:
@@ -155,7 +155,7 @@ def pareto_plot(points: Sequence[Point], unit: str, colours: Mapping[str, str]) 
     if not points:
         return ""
     with style():
-        figure, axis = plt.subplots(figsize=(6.4, 3.4))
+        figure, axis = plt.subplots(figsize=(9.6, 3.3))
         for engine in dict.fromkeys(p.engine for p in points):
             own = [p for p in points if p.engine == engine]
             colour = colours.get(engine)
