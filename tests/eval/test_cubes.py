@@ -10,7 +10,7 @@ from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody, Start, batches, fly, scene_of
 from wmeval.jobs import installed
 from wmeval.sim.engines import WORKERS
-from wmeval.sim.engines.genesis_apart import Apart
+from wmeval.sim.engines.genesis_apart import Apart, joint_speeds
 from wmeval.sim.protocol import EngineConfig
 
 CUBE = CubeBody(0.37, 0.18, 0.125, 0.295 * HALF_WIDTH**2)
@@ -109,3 +109,10 @@ def test_environments_are_for_like_free_bodies_alone():
         Apart(unlike, groups, motion)
     with pytest.raises(UserError, match="free bodies among static ones"):
         Apart(scene, [[0], [1, 2], [3]], motion)
+
+
+def test_a_free_joint_s_turning_is_in_the_frame_of_its_body():
+    half = np.sqrt(0.5)
+    turned = (half, 0.0, 0.0, half)  # x of the body is y of the world
+    put = (0.0, 0.0, 1.0), turned, (1.0, 2.0, 3.0), (0.0, 4.0, 5.0)
+    assert joint_speeds(put) == pytest.approx([1, 2, 3, 4, 0, 5])

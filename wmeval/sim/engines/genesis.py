@@ -36,7 +36,7 @@ from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Cloth, Mesh, Meshes, Scene, Soft
 from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
 from wmeval.sim.engines.genesis_apart import OPTION as APART
-from wmeval.sim.engines.genesis_apart import Apart
+from wmeval.sim.engines.genesis_apart import Apart, joint_speeds
 from wmeval.sim.engines.genesis_bending import Bending, Bent, friction_of_solids
 from wmeval.sim.engines.genesis_models import body_name, trees, write_mjcf
 from wmeval.sim.engines.joint_tree import JointTree, joint_tree
@@ -309,7 +309,7 @@ class GenesisEngine(SteppedEngine):
         poses = [x for i in known for part in puts[i][:2] for x in part]
         self._solver.set_qpos(np.array(poses), coordinates, skip_forward=True)
         self._solver.set_dofs_velocity(
-            np.array([x for i in known for part in puts[i][2:] for x in part]), speeds
+            np.array([x for i in known for x in joint_speeds(puts[i])]), speeds
         )
 
     def _read(self) -> list[Numbers]:

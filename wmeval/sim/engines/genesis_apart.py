@@ -76,13 +76,7 @@ class Apart:
             return
         rows = np.array([self._row[i] for i in known])
         poses = np.array([[*puts[i][0], *puts[i][1]] for i in known])
-        # The turning of a free joint is kept in the body's own frame.
-        speeds = np.array(
-            [
-                [*puts[i][2], *(quaternion_to_matrix(np.array(puts[i][1])).T @ puts[i][3])]
-                for i in known
-            ]
-        )
+        speeds = np.array([joint_speeds(puts[i]) for i in known])
         self._solver.set_qpos(poses, self._coordinates, rows)
         self._solver.set_dofs_velocity(speeds, self._speeds, rows)
 
@@ -105,3 +99,12 @@ class Apart:
         )
         out: list[Numbers] = both.tolist()
         return out
+
+
+def joint_speeds(put: Put) -> list[float]:
+    """Of a free joint: linear velocity, and the turning, which it keeps in the body's own frame."""
+    _, quaternion, linear, angular = put
+    if not any(angular):
+        return [*linear, *angular]
+    turned: list[float] = (quaternion_to_matrix(np.array(quaternion)).T @ angular).tolist()
+    return [*linear, *turned]
