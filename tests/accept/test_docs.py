@@ -20,7 +20,7 @@ BLOCK = re.compile(
     re.S,
 )
 # CI runs these itself; a block of them only is covered there.
-BY_CI = re.compile(r"^\s*(make (setup|demo|test|accept|lint|docs|bench)\b|git clone|cd wmeval|#|$)")
+BY_CI = re.compile(r"^\s*(make (setup|demo|test|accept|engines|sweep|lint|docs|bench)\b|git clone|cd wmeval|#|$)")
 
 
 def blocks(page):
