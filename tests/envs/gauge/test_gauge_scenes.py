@@ -252,6 +252,8 @@ def test_the_soft_rods_poisson_ratio_is_chosen_by_name_and_the_rod_is_round():
     assert soft.ratios[0].ratio.given == 0.62
     assert soft.scene.deformables[0].poisson_ratio == 0.45
     assert soft.ratios[0].ratio.regime == "fallback_high"
+    assert "rod: Poisson's ratio 0.62 is impossible" in soft.ratios[0].told["refused"]
+    assert "refused" not in build(families()["stick_stack"], "1", "hard").ratios[0].told
     rod = round_rod(0.005, 0.15)
     points, elements = np.array(rod.vertices), np.array(rod.elements)
     volumes = tetrahedron_volumes(points, elements)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import JsonValue
 
 from wmeval.assets import gauge_cards as cards
-from wmeval.assets.gauge_mapping import Poisson, poisson
+from wmeval.assets.gauge_mapping import Poisson, isotropic_poisson, poisson
 from wmeval.deformables import block_face, sheet_edge
 from wmeval.envs.gauge.bodies import SetUp
+from wmeval.errors import UserError
 from wmeval.scene import (
     IDENTITY,
     Block,
@@ -55,6 +57,18 @@ class Chosen:
 
     body: str
     ratio: Poisson
+
+    @property
+    def told(self) -> dict[str, JsonValue]:
+        """For results: given, chosen, regime; of an impossible one also why it is refused."""
+        out: dict[str, JsonValue] = {
+            "given": self.ratio.given, "value": self.ratio.value, "regime": self.ratio.regime
+        }  # fmt: skip
+        try:
+            isotropic_poisson(self.ratio.given, of=self.body)
+        except UserError as error:
+            out["refused"] = str(error)
+        return out
 
 
 def textile(setup: SetUp, name: str = "textile") -> Cloth:

@@ -345,12 +345,7 @@ def regimes(card: Family, subtask: str, material: str, settings: Settings, engin
         engine: that takes them.
         built: the world.
     """
-    out: dict[str, JsonValue] = {
-        f"{c.body}.poisson": {
-            "given": c.ratio.given, "value": c.ratio.value, "regime": c.ratio.regime
-        }
-        for c in built.ratios
-    }  # fmt: skip
+    out: dict[str, JsonValue] = {f"{c.body}.poisson": c.told for c in built.ratios}
     properties = setup_of(card, subtask, material, settings.changes).properties
     for item in built.scene.deformables:
         if isinstance(item, Cloth):
