@@ -44,6 +44,13 @@ def test_the_rest_is_told_by_an_engine_s_own_speed():
     assert made.left() == 0
 
 
+def test_the_first_cell_s_compiling_is_not_expected_of_the_others():
+    made = Estimate(cells_of("bouncing_ball,pendulum/1/metal,slope_slider/1"), workers=1)
+    made.ended(0, 218.0, build=200.0)
+    made.ended(1, 302.0, build=2.0)
+    assert made.left() == pytest.approx(3 * (9 + 2))
+
+
 def test_time_is_said_as_people_say_it():
     assert [clock(x) for x in (40.2, 600, 4800, 7260)] == [
         "40 s", "10 min", "80 min", "2 h 1 min",

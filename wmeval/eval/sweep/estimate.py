@@ -52,13 +52,19 @@ class Estimate:
         self._workers = max(1, workers)
         self._open = {k: cost_of(u) for k, u in enumerate(units)}
         self._seen: dict[Part, tuple[float, float]] = {}
+        self._builds: dict[str, float] = {}
 
-    def ended(self, number: int, seconds: float) -> None:
-        """A unit is done after so much wall time [s]."""
+    def ended(self, number: int, seconds: float, build: float = 0.0) -> None:
+        """A unit is done after so much wall time [s], of which ``build`` before its first state.
+
+        The first of an engine imports a library and compiles kernels, which the others need not:
+        the least that an engine's cells took to build is what each will take.
+        """
         part, cost = self._open.pop(number, (("", ""), 0.0))
         if cost > 0:
             spent, done = self._seen.get(part, (0.0, 0.0))
-            self._seen[part] = spent + seconds, done + cost
+            self._seen[part] = spent + max(0.0, seconds - build), done + cost
+            self._builds[part[0]] = min(build, self._builds.get(part[0], build))
 
     def left(self) -> float | None:
         """Seconds until all are done; None until one has ended."""
@@ -66,7 +72,11 @@ class Estimate:
             return None
         speeds = {part: spent / cost for part, (spent, cost) in self._seen.items()}
         total = sum(s for s, _ in self._seen.values()) / sum(c for _, c in self._seen.values())
-        rest = sum(speeds.get(part, total) * cost for part, cost in self._open.values())
+        rest = sum(
+            speeds.get(part, total) * cost + self._builds.get(part[0], 0.0)
+            for part, cost in self._open.values()
+            if cost > 0
+        )
         return rest / self._workers
 
 

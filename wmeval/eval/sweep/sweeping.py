@@ -156,7 +156,8 @@ def run_sweep(
             nonlocal ended
             kind, what, key = units[number]
             ended += 1
-            estimate.ended(number, outcome.seconds)
+            build = outcome.value.build_s if outcome.value is not None else None
+            estimate.ended(number, outcome.seconds, build or 0.0)
             said = ""
             if kind == "cell":
                 result = outcome.value or _lost(what, key, outcome)
