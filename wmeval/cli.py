@@ -782,7 +782,7 @@ def sweep(
         typer.Option("--explain", help="Cell ENGINE:CONFIG:FAMILY/SUBTASK/MATERIAL; repeatable."),
     ] = None,
     budget: Annotated[
-        float, typer.Option("--budget", min=1.0, help="Wall time for each cell [s].")
+        float, typer.Option("--budget", min=1.0, help="Wall time for explaining each cell [s].")
     ] = 60.0,
     metric: Annotated[
         str, typer.Option("--metric", help="Number to explain; default: what departs most.")
@@ -842,7 +842,10 @@ def sweep_gauge(
         ),
     ] = None,
     grid: Annotated[
-        str, typer.Option("--grid", help="Settings to vary: dt=1/180,1/360,iterations=10,50.")
+        str,
+        typer.Option(
+            "--grid", help="Settings to vary: dt=1/180,1/360,iterations=10,50,cell=0.02,..."
+        ),
     ] = "",
     twice: Annotated[
         str, typer.Option("--twice", help="Cells that run again to compare: first, all or none.")
@@ -855,7 +858,10 @@ def sweep_gauge(
     ray_address: RayAddress = None,
     shard: Annotated[str, typer.Option("--shard", help="Part I/N of the cells.")] = "1/1",
     conformance: Annotated[
-        bool, typer.Option("--conformance/--no-conformance", help="Run every engine's suite.")
+        bool,
+        typer.Option(
+            "--conformance/--no-conformance", help="Run the suite that says which numbers count."
+        ),
     ] = True,
     strips: Annotated[
         bool, typer.Option("--strips/--no-strips", help="Draw film strips in the report.")
@@ -872,7 +878,10 @@ def sweep_gauge(
         Path | None, typer.Option("--baseline", help="Older results.json to compare with.")
     ] = None,
     fail_on_regression: Annotated[
-        bool, typer.Option("--fail-on-regression", help="Exit with 1 where something got worse.")
+        bool,
+        typer.Option(
+            "--fail-on-regression", help="Exit with 1 where a number got worse or was lost."
+        ),
     ] = False,
     retry: Annotated[
         bool, typer.Option("--retry", help="Run again what crashed or timed out.")
