@@ -87,6 +87,21 @@ def test_checks_run_under_the_settings_of_their_cells():
     assert suites_of(cells_of("bouncing_ball", engines="isaac")) == []
 
 
+def test_a_build_of_one_s_own_runs_the_suite_with_its_own_python():
+    spec = "newton,name=main,adapter=newton,python=/opt/main/bin/python"
+    cells = cells_of("slope_slider/2/wood", engines=spec)
+    suites = suites_of(cells)
+    for cell in cells:
+        own = [s for s in suites if s.engine == cell.engine]
+        _, _, dt, settings = profile_of(cell)
+        (one,) = [s for s in own if (str(s.dt), s.settings) == (dt, settings)]
+        assert "friction_slide" in one.checks
+        assert {c for s in own for c in s.checks} == set(CHECKS)
+        told = json.loads(settings)["options"].get("python", "")
+        assert told == cell.engine.python
+    assert len({s.key("1") for s in suites}) == len(suites)
+
+
 def test_a_fitted_file_has_its_own_checks(tmp_path):
     path = tmp_path / "fit.yaml"
     path.write_text("family: pendulum\nfitted_on: first half\nhz: 720\n")
