@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ENGINES ?= physx newton genesis
 BENCH   ?= --out benchmarks/latest.json
-SWEEP   ?= pendulum,bouncing_ball,textile_bending/1/oxford,foam_stretching/1/soft
+SWEEP   ?= pendulum/1,bouncing_ball,textile_bending/1/oxford,foam_stretching/1/soft
 
 .PHONY: setup demo test accept blender engines sweep lint docs bench clean
 
