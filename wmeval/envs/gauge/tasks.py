@@ -107,8 +107,9 @@ class RopeWinding(FamilyEnv):
     """A rope winds about a beam.
 
     It hangs over the beam with a ball at either end; the balls are set off sideways, one each way.
-    (GAUGE, Table 2: rope winding.) Engines without ropes get a chain of 34 links that does not
-    stretch. All pairs have the friction of rope and beam and the restitution of the balls.
+    (GAUGE, Table 2: rope winding.) On bullet and physx 34 capsules and springs, at 7,200 steps a
+    second; on engines without ropes a chain of 34 links that does not stretch. All pairs have the
+    friction of rope and beam and the restitution of the balls.
     """
 
     ID = "GAUGE/RopeWinding-v0"
