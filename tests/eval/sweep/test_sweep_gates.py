@@ -25,7 +25,7 @@ from wmeval.eval.sweep.gates import (
     suites_of,
 )
 from wmeval.eval.sweep.report import write_sweep_report
-from wmeval.eval.sweep.results import read_sweep
+from wmeval.eval.sweep.results import SweepResults, read_sweep
 from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.eval.sweep.tables import main_lines, ranking
 from wmeval.eval.sweep.toss import FAMILY
@@ -148,14 +148,26 @@ def test_what_does_not_count_is_shown_and_not_ranked():
     rows = [row_of(cells[0], "friction_slide", 0.1, "off"),
             row_of(cells[1], "friction_slide", 0.3, "ok")]  # fmt: skip
     made = gated([near, far, unknown], rows)
-    from wmeval.eval.sweep.results import SweepResults
-
     results = SweepResults(wmeval="0", engines=tuple(c.engine for c in cells), versions={},
                            cells=tuple(made))  # fmt: skip
     line = next(x for x in main_lines(results, "published-settings") if x.what == "RMSE")
     assert [e.best for e in line.entries] == [False, True, False]
     assert line.entries[0].idle == "does not count: friction_slide: 0.1 of 0.3"
     assert line.entries[0].text != "–"
+
+
+def test_why_a_number_does_not_count_is_said_once_a_task():
+    (cell,) = cells_of("slope_slider/2/wood")
+    both = result_of(cell, 1.0).measurements[0]
+    result = CellResult(
+        cell=cell, key="k", status="ok",
+        measurements=(both, both.model_copy(update={"metric": "dtw"})),
+    )  # fmt: skip
+    made = gated([result], [row_of(cell, "friction_slide", 0.1, "off")])
+    results = SweepResults(wmeval="0", engines=(), versions={}, cells=tuple(made))
+    first, second = main_lines(results, "published-settings")
+    assert first.entries[0].idle == "does not count: friction_slide: 0.1 of 0.3"
+    assert second.entries[0].idle == "does not count"
 
 
 def test_an_engine_whose_friction_is_off_ends_last_among_the_tosses():

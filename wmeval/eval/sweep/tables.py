@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wmeval.assets.gauge_cards import families
@@ -116,6 +116,20 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
                         _published(known, family, subtask, material, metric),
                     )
                 )  # fmt: skip
+    return _once(out)
+
+
+def _once(lines: Sequence[Line]) -> list[Line]:
+    """Why numbers of a task do not count is said in the first line; then only that they do not."""
+    out: list[Line] = []
+    said: dict[tuple[str, int], str] = {}
+    for line in lines:
+        entries = []
+        for k, e in enumerate(line.entries):
+            again = e.idle and said.get((line.task, k)) == e.idle
+            said[line.task, k] = e.idle or said.get((line.task, k), "")
+            entries.append(replace(e, idle="does not count") if again else e)
+        out.append(replace(line, entries=tuple(entries)))
     return out
 
 
@@ -220,7 +234,7 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
             expected = number(one.expected, unit=one.unit) if one.expected is not None else "–"
             unit = f" [{one.unit}]" if one.unit != "1" else ""
             out.append(Line(task, metric.replace("_", " ") + unit, truth, expected, tuple(entries)))
-    return out
+    return _once(out)
 
 
 def _off(m: Measurement) -> str:
