@@ -13,8 +13,8 @@ from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody
 
 FAMILY = "cube_toss"
-LIKE = "bouncing_ball"
-"""The family whose settings the cube is run with: one free rigid body."""
+LIKE = "nonsmooth_contact"
+"""The family whose settings the cube has: a free body with corners meets what stands still."""
 FRAMES = (6, 5, 4, 3)
 """First frames from which a toss' state is read: as many as are free of contact."""
 

@@ -138,7 +138,7 @@ def chosen(mocap: Mocap, wanted: Wanted, fitted: tuple[str, ...] = ()) -> list[t
 
 
 def toss_settings(cell: Cell) -> Settings:
-    """Solver settings: those of a free rigid body.
+    """Solver settings: those of a free body with corners.
 
     Raises:
         UserError: the engine has no rigid bodies, or a file of another engine's numbers.
