@@ -9,8 +9,11 @@ from engine_worlds import at_rate, engine_here, play
 from physics_scenes import body, floor, world_spec
 
 from wmeval.deformables import block_face, rest_shape, sheet_edge
-from wmeval.scene import Block, Cloth, Pin, Rope, Scene, Sheet, Soft, Sphere
+from wmeval.scene import Block, Box, Cloth, Pin, Rope, Scene, Sheet, Soft, Sphere
+from wmeval.sim.engines import engine_info
 from wmeval.sim.engines.newton_deformables import rope_nodes, textile
+from wmeval.sim.protocol import Probe
+from wmeval.sim.world import open_world
 
 SHEET = Sheet(size=(0.1, 0.1), cells=(4, 4))
 
@@ -152,3 +155,54 @@ def test_sweeps_agree_where_they_are_many():
     few, _ = hanging(rate=1800, iterations=10, options={"warm_start": 1})
     many, _ = hanging(rate=1800, iterations=30, options={})
     assert few == pytest.approx(many, rel=0.01)
+
+
+@pytest.mark.accept
+def test_a_free_body_hangs_on_what_is_pinned_to_it():
+    """Foam holds a cube: it is longer by the cube's weight and half of its own, m g L / E A."""
+    engine_here("newton")
+    block = Block(size=(0.05, 0.05, 0.1), cells=(3, 3, 6))
+    cube = body("cube", Box(half_extents=(0.025,) * 3), mass=0.1341, position=(0, 0, 0.925),
+                linear_damping=0.99)  # fmt: skip
+    item = Soft(name="foam", volume=block, density=13.2, youngs_modulus=86_410.0,
+                poisson_ratio=0.0, position=(0, 0, 1.0),
+                pins=(Pin(vertices=block_face(block, "z+")),
+                      Pin(vertices=block_face(block, "z-"), body="cube")))  # fmt: skip
+    spec = at_rate(with_deformables(world_spec(cube), item), 1800, "newton", warm_start=1)
+    state = play(dataclasses.replace(spec, config=with_iterations(spec, 10)), 1.0).state
+    z = state.position[:, 0, 2]
+    late = state.times > 0.5
+    weight = 9.81 * (0.1341 + 13.2 * 0.05**2 * 0.1 / 2)
+    longer = weight * 0.1 / (86_410.0 * 0.05**2)
+    assert z[0] - z[late].mean() == pytest.approx(longer, rel=0.03)
+    # Its weight swings on the foam's stiffness, so that the mass is right too.
+    period = 2 * math.pi * math.sqrt((0.1341 + 13.2 * 0.05**2 * 0.1 / 3) * longer / weight)
+    x = -(z - z[late].mean())
+    k = np.flatnonzero((x[:-1] < 0) & (x[1:] >= 0))
+    assert np.diff(state.times[k])[:4].mean() == pytest.approx(period, rel=0.04)
+    # What is pinned stays on the body that it is pinned to.
+    low = state.vertices["foam"][:, list(block_face(block, "z-")), 2].mean(axis=1)
+    assert low - z == pytest.approx(0.025, abs=2e-4)
+
+
+def with_iterations(spec, count):
+    return spec.config.model_copy(update={"iterations": count})
+
+
+@pytest.mark.accept
+@pytest.mark.parametrize("solver", ["mujoco", "xpbd", "vbd"])
+def test_two_processes_reach_the_same_bits(solver):
+    """Newton says that it is deterministic: two workers, each with its own start."""
+    engine_here("newton")
+    ball = body("ball", Sphere(radius=0.03), mass=0.1, position=(0.01, 0, 1.06), friction=0.4)
+    items = (cloth(self_contact=False, position=(0, 0, 1.0)),) if solver == "vbd" else ()
+    spec = with_deformables(world_spec(ball, floor()), *items)
+    spec = at_rate(spec, 180, "newton", solver=solver)
+    found = []
+    for _ in range(2):
+        world = open_world(spec)
+        world.reset()
+        found.append(world.advance((), 40, Probe("substeps")).state.sha256())
+        world.close()
+    assert engine_info("newton").deterministic
+    assert found[0] == found[1]
