@@ -782,7 +782,8 @@ def sweep(
         typer.Option("--explain", help="Cell ENGINE:CONFIG:FAMILY/SUBTASK/MATERIAL; repeatable."),
     ] = None,
     budget: Annotated[
-        float, typer.Option("--budget", min=1.0, help="Wall time for explaining each cell [s].")
+        float,
+        typer.Option("--budget", min=1.0, help="Wall time of the changes tried on each cell [s]."),
     ] = 60.0,
     metric: Annotated[
         str, typer.Option("--metric", help="Number to explain; default: what departs most.")

@@ -126,6 +126,21 @@ def test_a_change_that_needs_a_finer_step_is_tried_with_one(monkeypatch):
     assert "closed by contacts by restitution + step / 10 (1)" in made.verdict
 
 
+def test_a_first_run_that_compiles_does_not_spend_the_budget(monkeypatch):
+    calls = []
+
+    def pretend(cell, key, **_):
+        calls.append(cell.grid)
+        m = Measurement(metric="apex", truth="t", value=2.0, expected=1.0)
+        wall = 100.0 if len(calls) == 1 else 0.01
+        return CellResult(cell=cell, key=key, status="ok", measurements=(m,), wall_s=wall)
+
+    monkeypatch.setattr(explaining, "run_cell", pretend)
+    made = explain(parse_cell("genesis:published-settings:bouncing_ball/1/rubber"), budget=101)
+    assert len(made.trials) == len(calls) - 1
+    assert made.untried == ()
+
+
 def test_what_does_not_depart_or_cannot_run_is_said():
     still = explain(
         parse_cell("bullet:tuned:slope_slider/2/wood"), budget=30, metric="acceleration"
