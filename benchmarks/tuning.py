@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 from pydantic import JsonValue
@@ -44,7 +45,8 @@ def main() -> None:
         except ValueError:
             options[key] = value
     (engine,) = parse_engines(told.engine)
-    counts = [int(n) for n in told.iterations.split(",") if n] or [None]
+    counts: list[int | None] = [int(n) for n in told.iterations.split(",") if n]
+    counts = counts or [None]
     for task in tasks_of(",".join(told.tasks)):
         before = None
         for hz, count in itertools.product(told.hz.split(","), counts):
@@ -53,7 +55,7 @@ def main() -> None:
                 grid["iterations"] = count
             cell = Cell(engine=engine, config=told.config, family=task.family,
                         subtask=task.subtask, material=task.material, grid=grid)  # fmt: skip
-            kept = []
+            kept: list[Any] = []
             result = run_cell(
                 cell, "tuning", seconds=told.seconds, keep=lambda *a, k=kept: k.append(a[1])
             )
