@@ -45,6 +45,7 @@ WORKER = Path(__file__).with_name("isaac_worker.py")
 OPTIONS = {
     # option: (default, least, greatest); -1: PhysX' own default stays
     "velocity_iterations": (-1.0, -1.0, 255.0),
+    "max_depenetration_velocity": (-1.0, -1.0, 1e6),
     "contact_offset": (-1.0, -1.0, 0.1),
     "rest_offset": (-1.0, -1.0, 0.1),
     "settling_damping": (-1.0, -1.0, 1e6),

@@ -201,6 +201,8 @@ class StageWriter:
         }
         if "velocity_iterations" in solver:
             values["solverVelocityIterationCount"] = ("Int", int(solver["velocity_iterations"]))
+        if "max_depenetration_velocity" in solver:
+            values["maxDepenetrationVelocity"] = ("Float", solver["max_depenetration_velocity"])
         self._put(
             prim, "PhysxRigidBodyAPI", **{f"physxRigidBody__{n}": v for n, v in values.items()}
         )
