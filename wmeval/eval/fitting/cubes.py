@@ -20,7 +20,7 @@ from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, TossState
 from wmeval.records import StateLog
 from wmeval.scene import Body, Box, Camera, Collision, Material, Scene, Sun, Texture, Vec3, Visual
 from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec
-from wmeval.sim.world import World, open_world
+from wmeval.sim.world import World, foresee, open_world
 
 F8 = NDArray[np.float64]
 
@@ -181,6 +181,7 @@ def fly(
             spec = WorldSpec(scene, {}, (), SceneClock(dt, dt), EventRules(), engine, config)
             world = open_world(spec, instead_of=world)
             steps = math.ceil(max(float(starts[k].times[-1]) for k in batch) / float(dt)) + 1
+            foresee(world, [((), steps)], every=True)
             logs = [world.reset().state, world.advance((), steps, Probe("substeps")).state]
             state = StateLog.concatenate(logs)
             for row, k in enumerate(batch):
