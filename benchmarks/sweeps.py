@@ -92,5 +92,6 @@ def measure(engines: Sequence[str] = tuple(TASKS)) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for name, numbers in measure(sys.argv[1:] or tuple(TASKS)).items():
-        print(name, numbers)
+    for one in sys.argv[1:] or tuple(TASKS):
+        for name, numbers in measure([one]).items():
+            print(name, numbers, flush=True)
