@@ -839,7 +839,9 @@ def sweep_gauge(
     config: Annotated[
         list[str] | None,
         typer.Option(
-            "--config", help="published-settings, tuned, or a .yaml of fitted numbers; repeatable."
+            "--config",
+            help="published-settings, tuned, or a .yaml of fitted numbers, in whose name {engine} "
+            "stands for each engine's; repeatable.",
         ),
     ] = None,
     grid: Annotated[

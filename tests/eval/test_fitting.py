@@ -9,13 +9,15 @@ import pytest
 from typer.testing import CliRunner
 
 from wmeval.cli import app
+from wmeval.datasets.mocap import read_contactnets
 from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE, TossState
-from wmeval.envs.gauge.configurations import read_fitted
+from wmeval.envs.gauge.configurations import Settings, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.fitting import cubes
 from wmeval.eval.fitting.fit import fit, write_fitted
 from wmeval.eval.fitting.halves import half_of, spaced
 from wmeval.eval.fitting.search import Parameter, search
+from wmeval.eval.fitting.toss_fit import parameters
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import parse_engines
 from wmeval.eval.sweep.sweeping import run_sweep
@@ -217,6 +219,21 @@ def test_a_wrong_fit_is_one_line(made, tmp_path, options, said):
     )
     assert isinstance(done.exception, UserError)
     assert said in str(done.exception)
+
+
+def test_softness_is_looked_for_from_the_settings_own_where_it_is_within_bounds(made):
+    mocap = read_contactnets(made)
+
+    def start(engine, **options):
+        config = EngineConfig(options=options)
+        found = parameters(engine, mocap, Settings("tuned", 1800, config, ""))
+        return {p.name: p.start for p in found}
+
+    both = {"friction": 0.18, "restitution": 0.125}
+    assert start("bullet") == both
+    assert start("newton", contact_stiffness=20) == {**both, "contact_stiffness": 20}
+    # 0 stands for an engine's own choice.
+    assert start("genesis", contact_time=0) == {**both, "contact_time": 0.01}
 
 
 @pytest.mark.accept

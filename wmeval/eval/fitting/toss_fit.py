@@ -41,7 +41,7 @@ def parameters(engine: str, mocap: Mocap, settings: Settings) -> tuple[Parameter
     given = mocap.header.metadata
     soft = SOFT.get(engine)
     own = settings.config.options.get(soft.name) if soft is not None else None
-    if soft is not None and isinstance(own, int | float):
+    if soft is not None and isinstance(own, int | float) and soft.low <= own <= soft.high:
         soft = Parameter(soft.name, float(own), soft.low, soft.high, soft.log)
     return (
         Parameter("friction", float(given["friction_fitted"]), 0.02, 0.8),
