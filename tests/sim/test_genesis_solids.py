@@ -14,6 +14,7 @@ from wmeval.scene import Block, Box, Pin, Scene, Soft, Tetrahedra
 from wmeval.sim.engines.genesis_bending import Bent
 from wmeval.sim.engines.genesis_fem import element_forces, vertex_masses
 from wmeval.sim.engines.genesis_mpm import Points, carriers, lattice, located, wave_speed
+from wmeval.sim.engines.genesis_pulls import Pulled
 from wmeval.sim.engines.pins import pinned_vertices
 from wmeval.sim.protocol import DriverSpec
 
@@ -122,6 +123,27 @@ def test_particles_are_refused_where_waves_are_too_fast_and_where_nobody_leads()
     made = Points(None, scene, [Bent(soft, shape, ())], numbers, 1 / 900, set())
     assert wave_speed(soft) == pytest.approx(87.0, abs=0.5)
     assert made.substeps == 8  # 87 m/s by 64 cells a metre and 900 steps a second, over 0.8
+
+
+def test_what_pulls_a_free_body_tells_where_it_will_be():
+    """Two pulls on a turned box: Newton's and Euler's laws for one step, and nothing for others."""
+    half = np.sqrt(0.5)
+    load = body("load", Box(half_extents=(0.1, 0.2, 0.3)), mass=2.0, position=(0, 0, 1.0),
+                quaternion_wxyz=(half, 0, 0, half))  # fmt: skip
+    pulled = Pulled(world_spec(load).scene, {}, [0], 0.01)
+    assert 0 in pulled
+    assert None not in pulled
+    pulled.begin()
+    assert pulled.speeds(0, (1, 2, 3), (4, 5, 6)) == ((1, 2, 3), (4, 5, 6))
+    place = (0.0, 0.0, 1.0), (half, 0.0, 0.0, half)
+    up = pulled.add(0, *place, np.array([[0.0, 0.5, 1.0]]), np.array([[0.0, 0.0, 3.0]]))
+    assert up[0] == pytest.approx((0, 0, 3))
+    assert up[1] == pytest.approx((1.5, 0, 0))
+    pulled.add(0, *place, np.array([[0.0, 0.0, 1.0]]), np.array([[4.0, 0.0, 0.0]]))
+    linear, angular = pulled.speeds(0, (0, 0, 0), (0, 0, 0))
+    assert linear == pytest.approx((0.02, 0, 0.01 * (1.5 - 9.81)))
+    # About the world's x the box's own y lies: its inertia is m (a^2 + c^2) / 3.
+    assert angular == pytest.approx((0.01 * 1.5 / (2.0 * (0.01 + 0.09) / 3), 0, 0))
 
 
 # --- with it --------------------------------------------------------------------------------------

@@ -177,3 +177,15 @@ def test_a_cube_slides_and_a_driver_pushes(name):
     pushed = play(dataclasses.replace(spec, drivers=(push,)), 1.0, action=(1.0,)).state
     assert pushed.linear_velocity[-1, 0] == pytest.approx((1.5, 0, 0), abs=1e-3)
     assert "force" in DRIVERS
+
+
+@pytest.mark.accept
+def test_genesis_bounces_as_its_pair_is_told():
+    engine_here("genesis")
+    ball = body("ball", Sphere(radius=0.03), mass=0.1, position=(0, 0, 0.13), restitution=0.6)
+    spec = world_spec(ball, floor(restitution=1.0))
+    state = play(at_rate(spec, 1800, "genesis", contact="restitution"), 0.2).state
+    speed = state.linear_velocity[:, 0, 2]
+    hit = int(np.argmin(speed))
+    assert speed[hit : hit + 40].max() / -speed[hit] == pytest.approx(0.6, abs=0.03)
+    assert state.position[:, 0, 2].min() > 0.027

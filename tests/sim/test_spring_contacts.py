@@ -2,8 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
+from physics_scenes import body, floor, world_spec
 
+from wmeval.scene import Sphere
+from wmeval.sim.engines.genesis_contacts import contact_numbers
 from wmeval.sim.engines.spring_contacts import LEAST, damping_ratio, restitution
 
 
@@ -32,3 +36,19 @@ def test_the_damping_ratio_gives_the_restitution_back():
     # The spring that goes on pulling would ask for a third less damping at the cradle's balls.
     log = -math.log(0.202387)
     assert damping_ratio(0.202387) > 1.5 * log / math.hypot(math.pi, log)
+
+
+def test_pairs_have_their_restitution_by_the_mean_of_what_their_bodies_are_given():
+    ball = body("ball", Sphere(radius=0.03), mass=0.1, position=(0, 0, 0.4), restitution=0.577)
+    other = body("other", Sphere(radius=0.03), mass=0.1, position=(1, 0, 0.4), restitution=0.577)
+    ground = floor(restitution=1.0)
+    for scene, meeting in (
+        (world_spec(ball, ground).scene, [(0, 1)]),
+        (world_spec(ball, other, ground).scene, [(0, 1), (0, 2)]),
+    ):
+        found = contact_numbers(scene, 2e-3)
+        for a, b in meeting:
+            wanted = scene.bodies[a].restitution * scene.bodies[b].restitution
+            time, ratio = (np.array(found[a]) + np.array(found[b])) / 2
+            assert restitution(ratio) == pytest.approx(wanted, abs=0.03)
+            assert time * ratio == pytest.approx(2e-3, rel=0.3)

@@ -4,7 +4,9 @@
   light pendulum several times too slow. Here a joint has the armature that the scene says; option
   ``default_armature`` brings Genesis' own back.
 - It has no restitution (about 0.1 comes out). ``contact`` "restitution" maps it to the damping
-  ratio of contacts, with ``contact_time`` the time constant [s] of their springs.
+  ratio of contacts (`wmeval.sim.engines.genesis_contacts`), and ``contact_time`` is then one over
+  the angular frequency of their springs [s], 0 for as short as substeps allow; otherwise it is
+  Genesis' time constant of all constraints, 0 for its own 0.01 s.
 - Friction of a pair is the greater of the bodies' values to Genesis; bodies get values by which
   that is the product. Values below 0.01 are not to be had.
 - ``substeps`` of Genesis' own lie within one of ours.
@@ -38,11 +40,12 @@ from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
 from wmeval.sim.engines.genesis_apart import OPTION as APART
 from wmeval.sim.engines.genesis_apart import Apart, joint_speeds
 from wmeval.sim.engines.genesis_bending import Bending, Bent, friction_of_solids
+from wmeval.sim.engines.genesis_contacts import contact_numbers
 from wmeval.sim.engines.genesis_models import body_name, trees, write_mjcf
+from wmeval.sim.engines.genesis_pulls import Pulled
 from wmeval.sim.engines.joint_tree import JointTree, joint_tree
 from wmeval.sim.engines.pairs import own_values
 from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_vertices, pinned_where
-from wmeval.sim.engines.spring_contacts import damping_ratio
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
 from wmeval.sim.protocol import EngineConfig, Vec
 
@@ -50,7 +53,7 @@ OPTIONS = {
     # option: (default, least, greatest)
     "substeps": (1, 1, 1000),
     "default_armature": (0.0, 0.0, 1e3),
-    "contact_time": (0.01, 1e-4, 1.0),
+    "contact_time": (0.0, 0.0, 1.0),
     "noslip_iterations": (0, 0, 1000),
     "contact_softness": (2e-3, 1e-6, 1.0),
     **genesis_cloth.OPTIONS,
@@ -64,7 +67,10 @@ CHOICES = {
     **genesis_cloth.CHOICES,
 }
 _LEAST_FRICTION, _GREATEST_FRICTION = 0.01, 5.0
-_LEAST_DAMPING = 1e-3
+_CONTACT_TIME = 0.01
+"""Genesis' own [s]."""
+_SUBSTEPS_OF_SPRINGS = 3.0
+"""One over the angular frequency of contacts whose restitution is told, in substeps."""
 
 
 class GenesisEngine(SteppedEngine):
@@ -128,6 +134,8 @@ class GenesisEngine(SteppedEngine):
                     )
             out.append(Bent(item, rest, pins))
         self._holding = {p.body for b in out for p in b.pins if p.body is not None}
+        free = [i for i in self._holding if self._motion[i] == DYNAMIC]
+        self._pulled = Pulled(scene, meshes, free, self.dt)
         return out
 
     def _ways(self, bent: list[Bent], words: dict[str, str], tree: JointTree) -> list[Bending]:
@@ -157,6 +165,7 @@ class GenesisEngine(SteppedEngine):
         gs = self._genesis
         self._gravity = np.array(scene.gravity)
         substeps = max([int(self._numbers["substeps"]), *(b.substeps for b in self._bending)])
+        self._substep = self.dt / substeps
         groups = self._groups(scene, tree)
         bodies = [i for group in groups for i in group]
         options: dict[str, Any] = {
@@ -166,7 +175,7 @@ class GenesisEngine(SteppedEngine):
             "rigid_options": gs.options.RigidOptions(
                 iterations=config.iterations,
                 noslip_iterations=int(self._numbers["noslip_iterations"]),
-                constraint_timeconst=self._numbers["contact_time"],
+                constraint_timeconst=self._numbers["contact_time"] or _CONTACT_TIME,
                 enable_collision=any(self._motion[i] == DYNAMIC for i in bodies),
             ),
         }
@@ -175,7 +184,8 @@ class GenesisEngine(SteppedEngine):
         self._world = gs.Scene(**options, show_viewer=False)
         friction = own_values(scene, "friction", "max", _GREATEST_FRICTION)
         softer = friction_of_solids(scene)
-        restitution = own_values(scene, "restitution", "geometric", 1.0) if bouncing else {}
+        springs = self._numbers["contact_time"] or _SUBSTEPS_OF_SPRINGS * self._substep
+        bounces = contact_numbers(scene, springs) if bouncing else {}
         entities = []
         with tempfile.TemporaryDirectory() as folder:
             for number, roots in enumerate(groups):
@@ -212,7 +222,7 @@ class GenesisEngine(SteppedEngine):
                 for geom in link.geoms:
                     geom.set_friction(max(friction[i], _LEAST_FRICTION))
                     if bouncing:
-                        geom.set_sol_params(self._contact(restitution[i]))
+                        geom.set_sol_params([*bounces[i], 0.95, 0.99, 1e-4, 0.5, 2.0])
         if self._apart is not None:
             entity, roots = entities[-1]
             self._apart.begin(self._genesis, self._solver, entity, self._links[roots[0]])
@@ -237,10 +247,6 @@ class GenesisEngine(SteppedEngine):
         """Whether a body has coordinates of its own: all but the static ones without a mass."""
         body = self._scene.bodies[i]
         return body.motion != "static" or body.mass > 0
-
-    def _contact(self, restitution: float) -> list[float]:
-        ratio = max(damping_ratio(restitution), _LEAST_DAMPING)
-        return [self._numbers["contact_time"], ratio, 0.95, 0.99, 1e-4, 0.5, 2.0]
 
     def _start(self, i: int, body: Body) -> None:
         put = _put_of(body)
@@ -273,22 +279,22 @@ class GenesisEngine(SteppedEngine):
 
     def _step(self) -> None:
         self._place(self._carried)
+        self._pulled.begin()
+        for bending in self._bending:
+            for pin, places, forces in bending.pulls(self._gravity):
+                if pin.body is not None and pin.body in self._pulled:
+                    pull = self._pulled.add(pin.body, *self.pose(pin.body), places, forces)
+                    self._push(pin.body, pull[0], None, pull[1])
         for bending in self._bending:
             bending.lead(self._pin_at)
-            for pin, places, forces in bending.pulls(self._gravity):
-                if pin.body is not None and self._motion[pin.body] == DYNAMIC:
-                    arms = places - np.array(self.pose(pin.body)[0])
-                    fx, fy, fz = forces.sum(axis=0).tolist()
-                    tx, ty, tz = np.cross(arms, forces).sum(axis=0).tolist()
-                    self._push(pin.body, (fx, fy, fz), None, (tx, ty, tz))
         self._world.step()
 
     def _pin_at(self, pin: Pinned) -> NDArray[np.float64]:
         """Where pinned vertices (n, 3) are when the step is over: with what leads them."""
         if pin.body is None:
             return pinned_where(pin, None, None)
-        place = carried_pose(*self.pose(pin.body), *self.velocity(pin.body), self.dt)
-        return pinned_where(pin, *place)
+        speeds = self._pulled.speeds(pin.body, *self.velocity(pin.body))
+        return pinned_where(pin, *carried_pose(*self.pose(pin.body), *speeds, self.dt))
 
     def _place(self, puts: Mapping[int, Put]) -> None:
         """Put free bodies, all at once: every call costs Genesis a pass over all."""
