@@ -10,7 +10,8 @@ from wmeval.assets.gauge_cards import family
 from wmeval.clock import SceneClock
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.envs.gauge.build import build
-from wmeval.envs.gauge.configurations import TUNED, settings_of
+from wmeval.envs.gauge.configurations import settings_of
+from wmeval.envs.gauge.solver_rows import TUNED
 from wmeval.jobs import installed
 from wmeval.scene import DYNAMIC, MOTIONS, Mesh
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec

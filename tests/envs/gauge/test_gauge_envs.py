@@ -19,9 +19,10 @@ from wmeval.deformables import rest_shape
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, every_row, short_name
 from wmeval.envs.base import Snapshot
 from wmeval.envs.gauge.build import build
-from wmeval.envs.gauge.configurations import NAMES, PUBLISHED, engines_of, read_fitted, settings_of
+from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted, settings_of
 from wmeval.envs.gauge.markers import followers, track_of
 from wmeval.envs.gauge.rows import FAMILIES
+from wmeval.envs.gauge.solver_rows import PUBLISHED
 from wmeval.envs.plans import load_plan, plans_of
 from wmeval.envs.policies import ReplayPolicy
 from wmeval.envs.record import record, remake

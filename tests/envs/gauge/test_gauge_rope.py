@@ -9,7 +9,8 @@ import pytest
 from wmeval.assets.gauge_cards import family
 from wmeval.clock import SceneClock
 from wmeval.envs.gauge.build import build
-from wmeval.envs.gauge.configurations import TUNED, settings_of
+from wmeval.envs.gauge.configurations import settings_of
+from wmeval.envs.gauge.solver_rows import TUNED
 from wmeval.jobs import installed
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec
 from wmeval.sim.world import open_world

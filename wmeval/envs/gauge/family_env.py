@@ -18,7 +18,6 @@ from wmeval.envs.base import Composition, EnvOptions, Observation, WorldEnv
 from wmeval.envs.gauge.build import Built, build
 from wmeval.envs.gauge.configurations import (
     PAPER_VERSIONS,
-    PUBLISHED,
     Settings,
     check_engine,
     engines_of,
@@ -27,6 +26,7 @@ from wmeval.envs.gauge.configurations import (
 )
 from wmeval.envs.gauge.markers import Followers, followers
 from wmeval.envs.gauge.motions import ACTION, channels
+from wmeval.envs.gauge.solver_rows import PUBLISHED
 from wmeval.errors import UserError, first_problem
 from wmeval.scene import Scene
 from wmeval.sim.protocol import EngineConfig, EventRules, StateView

@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import families
-from wmeval.envs.gauge.configurations import NAMES, ROWS, settings_of
+from wmeval.envs.gauge.configurations import NAMES, settings_of
+from wmeval.envs.gauge.solver_rows import ROWS
 from wmeval.errors import UserError, one_line
 from wmeval.eval.conformance import CHECKS, rows_of, run_suite
 from wmeval.eval.sweep.cells import (
