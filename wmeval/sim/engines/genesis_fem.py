@@ -42,6 +42,9 @@ OPTIONS = {
 _LOOKS = 8
 """Iterations of conjugate gradients between two looks at whether they are done."""
 _NO_FLOOR = -1e3
+_AHEAD = 1.5
+"""Steps ahead at which what pulls a free body is taken: elements take their rotations from the step
+before, and what they say late would shake the body up."""
 
 
 class Solids:
@@ -134,6 +137,7 @@ class _Solid:
 
     def __init__(self, genesis: Any, bent: Bent, entity: Any) -> None:
         self._gs, self.bent, self.entity = genesis, bent, entity
+        self._past: F8 | None = None
 
     def begin(self) -> None:
         bent, entity, solver = self.bent, self.entity, self.entity.solver
@@ -173,7 +177,9 @@ class _Solid:
             return []
         item, now = self.bent.item, self.vertices()
         assert isinstance(item, Soft)
-        forces = element_forces(item, self.bent.rest.vertices, now, self.bent.rest.tetrahedra)
+        ahead = now if self._past is None else now + _AHEAD * (now - self._past)
+        self._past = now
+        forces = element_forces(item, self.bent.rest.vertices, ahead, self.bent.rest.tetrahedra)
         forces += vertex_masses(item, self.bent.rest.vertices, self.bent.rest.tetrahedra) * gravity
         return [(p, now[p.vertices], forces[p.vertices]) for p in pins]
 
