@@ -66,8 +66,8 @@ SOFT = {
     ("foam_shearing", "1", "soft"): {"phi": 0.182, "force": 2.51, "pure_shear_force": 19.3,
                                      "face_strain": 0.062, "axial_strain": 0.0277},
     ("foam_shearing", "1", "hard"): {"phi": 0.197, "force": 2.85, "pure_shear_force": 20.4},
-    ("foam_twisting", "1", "soft"): {"torque": 0.242, "facet_area_change_x": 0.2185e-6,
-                                     "facet_area_change_y": 0.74e-6},
+    ("foam_twisting", "1", "soft"): {"torque": 0.242, "facet_area_change_x": -2.408e-6,
+                                     "facet_area_change_y": -1.713e-6, "turn": 90.0},
     ("foam_twisting", "1", "hard"): {"torque": 0.256},
     ("foam_bending", "1", "soft"): {"stiffness": 626, "gap": 0.0106},
     ("foam_bending", "1", "hard"): {"stiffness": 695, "gap": 0.0106},
@@ -398,6 +398,40 @@ def test_beams_have_their_limits():
     slope = load * length**2 / (2 * bend) + load * 0.025 * length / bend
     assert stiff.drop == pytest.approx(tip + load * length / shear + 0.05 * slope, rel=1e-4)
     assert stiff.angles[0] == pytest.approx(slope, rel=1e-4)
+
+
+def test_a_square_warps_as_its_torsion_constant_and_greatest_stress_say():
+    side, step = 0.05, 1e-6
+    middles = (np.arange(80) + 0.5) / 80 * side - side / 2
+    x, y = (v.ravel() for v in np.meshgrid(middles, middles))
+
+    def slopes(x, y):
+        across = soft.square_warping(x + step, y, side) - soft.square_warping(x - step, y, side)
+        up = soft.square_warping(x, y + step, side) - soft.square_warping(x, y - step, side)
+        return across / (2 * step), up / (2 * step)
+
+    across, up = slopes(x, y)
+    constant = (x * (x + up) - y * (across - y)).mean() * side**2
+    assert constant == pytest.approx(soft.TORSION_SQUARE * side**4, rel=2e-3)
+    # Saint-Venant: 0.675 G phi' a, in the middle of a side.
+    _, up = slopes(np.array([side / 2]), np.array([0.0]))
+    assert side / 2 + up[0] == pytest.approx(0.675 * side, rel=2e-3)
+    # And nothing pulls at the side.
+    across, _ = slopes(np.full(5, side / 2 - step), np.linspace(-0.02, 0.02, 5))
+    assert across == pytest.approx(np.linspace(-0.02, 0.02, 5), abs=4e-4)
+
+
+def test_a_pressed_beam_bows_as_its_loads_say():
+    thin = {"poisson": 0.3, "side": 1e-4, "length": 0.2}
+    # A point load on a clamped beam: w over w(0) at a quarter of its length is 1/2.
+    assert soft.press_shape(**thin, half=0.0, at=0.05) == pytest.approx(0.5, abs=1e-4)
+    assert soft.press_shape(**thin, half=0.025, at=0.0) == pytest.approx(1.0)
+    assert soft.press_shape(**thin, half=0.025, at=0.1) == pytest.approx(0.0, abs=1e-9)
+    # A wide face bows a beam more fully; a thick one shears, and is straight beside the load.
+    wide = soft.press_shape(**thin, half=0.025, at=0.05)
+    assert 0.5 < wide < 0.6
+    thick = soft.press_shape(0.3, 10.0, 0.2, 0.0, 0.05)
+    assert thick == pytest.approx(0.5, abs=1e-3)
 
 
 def test_a_twist_keeps_lengths_across_and_turns_the_top():

@@ -44,10 +44,11 @@ QUANTITY_UNITS: Mapping[str, str] = {"position": "mm", "curvature": "rad", "area
 
 
 class Box(Card):
-    """A block: extents along its axes [m]."""
+    """A block: extents along its axes [m]; of foam also the greatest edge of its cells [m]."""
 
     type: Literal["box"]
     size: Vec3
+    grid: float | None = Field(default=None, gt=0)
 
 
 class Sphere(Card):

@@ -29,7 +29,7 @@ from wmeval.scene import (
 )
 
 CELL = 0.0125
-"""Edge of the cells that foam is made of, at most [m]."""
+"""Edge of the cells that foam is made of, at most, where its card states none [m]."""
 _HALF = math.sqrt(0.5)
 _SHEET_TURNS: dict[tuple[str, str], Quat] = {
     ("x", "y"): IDENTITY,
@@ -114,7 +114,7 @@ def foam(setup: SetUp, name: str, holders: dict[str, str]) -> tuple[Soft, Chosen
     """
     shape, own = setup.card.bodies[name].shape, setup.properties[name]
     assert isinstance(shape, cards.Box)
-    nx, ny, nz = (max(2, math.ceil(s / CELL - 1e-9)) for s in shape.size)
+    nx, ny, nz = (max(2, math.ceil(s / (shape.grid or CELL) - 1e-9)) for s in shape.size)
     block = Block(size=shape.size, cells=(nx, ny, nz))
     ratio = poisson(own.number("poisson"))
     soft = Soft(

@@ -78,6 +78,11 @@ class Built:
     ratios: tuple[Chosen, ...]
 
 
+def foam_of(card: Family) -> tuple[str, ...]:
+    """Bodies of a family that are blocks of foam."""
+    return tuple(_FOAM_HOLDERS.get(card.id, {}))
+
+
 def setup_of(
     card: Family, subtask: str, material: str,
     changes: Mapping[str, Mapping[str, float]] | None = None,
@@ -247,4 +252,4 @@ def _corners(body: Body, meshes: Meshes) -> F8:
     return np.concatenate(out)
 
 
-__all__ = ["Built", "Soft", "build", "holds", "setup_of"]
+__all__ = ["Built", "Soft", "build", "foam_of", "holds", "setup_of"]

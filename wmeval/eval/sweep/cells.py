@@ -110,7 +110,7 @@ class Cell(Card):
         family, subtask, material: the set-up.
         grid: settings in place of the configuration's: ``dt`` (a fraction, as text) [s],
             ``iterations``, ``restitution_threshold`` and the engine's own options; of the scene
-            (`OF_SCENE`) ``gap`` [m] between the cradle's balls and ``cell`` [m] of a sheet.
+            (`OF_SCENE`) ``gap`` [m] between the cradle's balls and ``cell`` [m] of a sheet or foam.
         repeat: 0; 1 runs the same once more, to see whether it comes out the same.
         data: file of real data, where it is not the default's.
     """

@@ -9,15 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.gauge_cards import GRAVITY, RECORD_HZ, Family, Sphere
+from wmeval.assets.gauge_cards import GRAVITY, RECORD_HZ, Box, Family, Sphere
 from wmeval.assets.gauge_profiles import motion
+from wmeval.conventions import quaternion_to_matrix
 from wmeval.envs.gauge.build import Built
+from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.gauge import EnergyLoss
 from wmeval.eval.truths.prediction import Number, Prediction
 from wmeval.records import StateLog
 
 F8 = NDArray[np.float64]
+BENT = 2.5e-3
+"""Deflection at which a pressed beam's shape is read [m]."""
+SLIPPED = 1e-3
+"""By how much an end has slipped that slips [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,12 @@ class Record:
         """Height of a hung ball at rest [m]."""
         pose = self.card.poses(self.subtask, self.material)[body]
         return float(pose.position[2]) - (self.card.bodies[body].rod or 0.0)
+
+    def length(self, body: str) -> float:
+        """Of a block, along its longest edge [m]."""
+        shape = self.card.bodies[body].shape
+        assert isinstance(shape, Box)
+        return max(shape.size)
 
     def swing(self) -> F8:
         """Coordinate of the pendulum's ball along its swing (N,) [m]."""
@@ -136,10 +148,18 @@ def _pendulum(r: Record, p: Prediction) -> dict[str, float]:
 
 
 def _sags(r: Record, p: Prediction) -> dict[str, float]:
-    """The sheet's lowest point below its clamps in the last second's mean."""
-    z = r.state.vertices["textile"][-RECORD_HZ:, :, 2]
-    held = z[:, [v for pin in r.built.scene.deformables[0].pins for v in pin.vertices]]
-    return {"sag": float((held.mean(axis=1) - z.min(axis=1)).mean())}
+    """The sheet's lowest point below its clamps: the last second's mean, and on the way."""
+    z = r.state.vertices["textile"][:, :, 2]
+    held = [v for pin in r.built.scene.deformables[0].pins for v in pin.vertices]
+    sag = z[:, held].mean(axis=1) - z.min(axis=1)
+    way = np.abs(r.path("rod_moving")[:, 0] - r.path("rod_moving")[0, 0])
+    rise = slice(0, int(np.argmax(way >= way.max() - 1e-9)) + 1)
+    half, most = np.interp(np.array([0.5, 0.75]) * way.max(), way[rise], sag[rise])
+    return {
+        "sag": float(sag[-RECORD_HZ:].mean()),
+        "sag_half": float(half),
+        "sag_three_quarters": float(most),
+    }
 
 
 def _hangs(r: Record, p: Prediction) -> dict[str, float]:
@@ -154,12 +174,80 @@ def _stretches(r: Record, p: Prediction) -> dict[str, float]:
     return {"facet_change": float((r.values[-1] / r.values[0]).mean() - 1)}
 
 
+def _rows(r: Record) -> F8:
+    """Rows of markers along foam (N, strips, 7, 2, 3) [m]: two to a row, a strip to a face."""
+    assert r.built.markers is not None
+    track = followers(r.built.scene, r.built.meshes, r.built.markers).track(r.state)
+    return track.reshape(len(track), -1, 7, 2, 3)
+
+
+def _shears(r: Record, p: Prediction) -> dict[str, float]:
+    """Strains of the strips' lengths at the end: of the outer ones by bending, of all in mean."""
+    lengths = np.linalg.norm(np.diff(_rows(r)[[0, -1]], axis=2), axis=-1).mean(axis=-1)
+    strain = lengths[1] / lengths[0] - 1
+    return {
+        "face_strain": float((np.abs(strain[:, -1] - strain[:, 0]) / 2).mean()),
+        "axial_strain": float(strain.mean()),
+    }
+
+
 def _twists(r: Record, p: Prediction) -> dict[str, float]:
     change = r.values[-1] - r.values[0]
     half = len(change) // 2
+    foam = r.built.scene.deformables[0]
+    ends = _rows(r)[[0, -1]].swapaxes(1, 2).reshape(2, 7, -1, 3)
+    a, b = (e[..., :2] - np.array(foam.position[:2]) for e in ends)
+    angle = np.arctan2(
+        (a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]).sum(axis=1), (a * b).sum(axis=(1, 2))
+    )
+    slope = np.polyfit(ends[0].mean(axis=1)[:, 2], angle, 1)[0]
     return {
         "facet_area_change_x": float(change[:half].mean()),
         "facet_area_change_y": float(change[half:].mean()),
+        "turn": math.degrees(abs(slope)) * r.length("foam"),
+    }
+
+
+def _bends(r: Record, p: Prediction) -> dict[str, float]:
+    """Shape of the beam's axis when its middle has gone down by a twentieth of its depth."""
+    down = _rows(r)[:, 0].mean(axis=2)[:, :, 2]
+    down = down[0] - down
+    frame = int(np.argmax(down[:, 3] > BENT))
+    if not frame:
+        return {}
+    # Between the frames about it: the shape at that deflection.
+    share = (BENT - down[frame - 1, 3]) / (down[frame, 3] - down[frame - 1, 3])
+    shape = down[frame - 1] + share * (down[frame] - down[frame - 1])
+    even = (shape + shape[::-1])[:3][::-1] / 2 / shape[3]
+    return {f"deflection_{25 * k}": float(even[k - 1]) for k in (1, 2, 3)}
+
+
+def _hangs_bent(r: Record, p: Prediction) -> dict[str, float]:
+    """The end's middle below the root, and the cubes' slopes: means over the second half."""
+    rows = slice(len(r.state) // 2, None)
+    out, slopes = {}, {}
+    for name in ("cube_2", "cube_4"):
+        turn = quaternion_to_matrix(r.state.quaternion_wxyz[rows, r.state.body(name)])
+        along = turn[:, :, 1]
+        slopes[f"angle_{name[-1]}"] = float(np.degrees(np.arcsin(-along[:, 2])).mean())
+        end = r.path(name)[rows] + along * r.length(name) / 2
+    root = r.card.poses(r.subtask, r.material)["pedestal"].position
+    out["drop"] = float(root[2] - end[:, 2].mean())
+    out["reach"] = float(end[:, 1].mean() - root[1] - r.length("pedestal") / 2)
+    return {**out, **slopes}
+
+
+def _slips(r: Record, p: Prediction) -> dict[str, float]:
+    """Way of the clamp by which the rod's lower end has moved by a millimetre, without it."""
+    rest = r.state.vertices["rod"][0]
+    low = int(np.argmin(np.abs(rest - [*rest[:, :2].mean(axis=0), rest[:, 2].min()]).sum(axis=1)))
+    end, clamp = r.state.vertices["rod"][:, low], r.path("clamp")
+    moved, way = np.abs(end[:, 0] - end[0, 0]), np.abs(clamp[:, 0] - clamp[0, 0])
+    frame = int(np.argmax(moved > SLIPPED))
+    if not frame:
+        return {}
+    return {
+        "slip": float(np.interp(SLIPPED, moved[frame - 1 : frame + 1], way[frame - 1 : frame + 1]))
     }
 
 
@@ -191,6 +279,10 @@ MEASURED: Mapping[str, Callable[[Record, Prediction], dict[str, float]]] = {
     "cloth_slips_below_cube": _accelerates,
     "block_stretches": _stretches,
     "block_twists": _twists,
+    "block_shears": _shears,
+    "beam_is_pressed": _bends,
+    "rod_sticks_and_slips": _slips,
+    "blocks_hang": _hangs_bent,
 }
 """By truth: numbers of a record by the names that the closed form predicts them under."""
 

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import RECORD_HZ, Family, Sheet, Sphere, families
 from wmeval.clock import SceneClock
-from wmeval.envs.gauge.build import Built, build
+from wmeval.envs.gauge.build import Built, build, foam_of
 from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
 from wmeval.envs.gauge.family_env import CHAINED
 from wmeval.errors import UserError, one_line
@@ -122,19 +122,20 @@ def spaced(card: Family, gap: JsonValue) -> Family:
 
 
 def resolved(card: Family, cell: JsonValue) -> Family:
-    """A family whose sheet has cells of another size [m].
+    """A family whose sheet or foam has cells of another size [m].
 
     Raises:
-        UserError: a family without a sheet, or a size that is none.
+        UserError: a family without either, or a size that is none.
     """
-    sheets = {n: b for n, b in card.bodies.items() if isinstance(b.shape, Sheet)}
-    if not sheets:
-        raise UserError(f"cell = {cell}: is of families with a sheet, not of {card.id}")
+    foam = foam_of(card)
+    made_of = {n: b for n, b in card.bodies.items() if isinstance(b.shape, Sheet) or n in foam}
+    if not made_of:
+        raise UserError(f"cell = {cell}: is of families with a sheet or foam, not of {card.id}")
     if not isinstance(cell, int | float) or not 1e-3 <= cell <= 0.2:
         raise UserError(f"cell = {cell}: give metres, 0.001 to 0.2")
     made = {
         n: b.model_copy(update={"shape": b.shape.model_copy(update={"grid": float(cell)})})
-        for n, b in sheets.items()
+        for n, b in made_of.items()
     }
     return card.model_copy(update={"bodies": {**card.bodies, **made}})
 

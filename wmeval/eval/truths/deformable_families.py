@@ -78,9 +78,17 @@ def sheet_sags(s: SetUp) -> Prediction:
     sheet = _sheet(s)
     arc = sheet.size[0]
     span = arc - float(offset[0])
+    on_the_way = {
+        name: Number(flexible.catenary_sag(arc - share * float(offset[0]), arc), "m", says)
+        for name, share, says in (
+            ("sag_half", 0.5, "without bending, the rod half its way"),
+            ("sag_three_quarters", 0.75, "without bending, the rod three quarters of its way"),
+        )
+    }
     return _made(
         "sheet_sags", s,
         {
+            **on_the_way,
             "span": Number(span, "m", "between the clamps at the end"),
             "chain_sag": Number(flexible.catenary_sag(span, arc), "m", "without bending"),
             "sag": Number(
@@ -209,13 +217,18 @@ def block_shears(s: SetUp) -> Prediction:
             "force": Number(made.force, "N", "sideways"),
             "pure_shear_force": Number(made.pure_shear_force, "N", "G A d / L: too large"),
             "face_strain": Number(face, "1", "+- at the outer facets of the +x face"),
-            "axial_strain": Number(made.axial, "1", "of the axis"),
+            "axial_strain": Number(made.axial, "1", "of the axis, along the whole of it"),
         },
     )  # fmt: skip
 
 
 def block_twists(s: SetUp) -> Prediction:
-    """`soft.torque`, and facet areas of a uniform twist about the block's axis."""
+    """`soft.torque`, and facet areas of a uniform twist about the block's axis, free to warp.
+
+    A facet's area feels the warping most: without it, its change would be of the other sign. What
+    the section shrinks or grows by to second order, which depends on the law of the foam beyond
+    small strains, is left out: a few thousandths of a facet.
+    """
     young, nu = _elastic(s)
     side, length = _block(s)
     marked = markers(s.card, s.subtask, s.material)
@@ -224,7 +237,9 @@ def block_twists(s: SetUp) -> Prediction:
 
     def at(times: F8) -> F8:
         angles = s.motion("clamp_top", np.asarray(times, np.float64)).angle
-        shapes = [soft.twisted(marked.points, centre[:2], low, length, float(a)) for a in angles]
+        shapes = [
+            soft.twisted(marked.points, centre[:2], low, length, float(a), side) for a in angles
+        ]
         return _areas(s, np.array(shapes))
 
     turn = float(s.motion("clamp_top", np.array([1e3])).angle[0])
@@ -236,22 +251,31 @@ def block_twists(s: SetUp) -> Prediction:
             "torque": Number(soft.torque(young, nu, side, length, abs(turn)), "N m", "at the end"),
             "facet_area_change_x": Number(float(change[:half].mean()), "m^2", "on the +x face"),
             "facet_area_change_y": Number(float(change[half:].mean()), "m^2", "on the +y face"),
+            "turn": Number(math.degrees(abs(turn)), "deg", "of the whole, by its markers' rows"),
         },
         "foam", at, (0.0, s.duration),
     )  # fmt: skip
 
 
 def beam_is_pressed(s: SetUp) -> Prediction:
-    """`soft.clamped_press`: the stiffness of the first millimetres."""
+    """`soft.clamped_press` and `soft.press_shape`: stiffness and shape of the first millimetres."""
     young, nu = _elastic(s)
     side, length = _block(s)
     gap = float(s.position("cube")[2] - s.position("foam")[2]) - side / 2
-    gap -= s.shape("cube", Box).size[2] / 2
+    cube = s.shape("cube", Box).size
+    gap -= cube[2] / 2
     return _made(
         "beam_is_pressed", s,
         {
             "stiffness": Number(soft.clamped_press(young, nu, side, length), "N/m", "up to 5 mm"),
             "gap": Number(gap, "m", "way of the cube until it touches"),
+            **{
+                f"deflection_{round(1e3 * at)}": Number(
+                    soft.press_shape(nu, side, length, cube[1] / 2, at), "1",
+                    f"{round(1e3 * at)} mm from the middle, over the middle's",
+                )
+                for at in (0.025, 0.05, 0.075)
+            },
         },
     )  # fmt: skip
 

@@ -115,8 +115,27 @@ def torque(young: float, poisson: float, side: float, length: float, turn: float
     return TORSION_SQUARE * side**4 * shear_modulus(young, poisson) * turn / length
 
 
-def twisted(points: F8, axis_at: F8, low: float, length: float, turn: float) -> F8:
+def square_warping(x: F8, y: F8, side: float) -> F8:
+    """How far points of a square section leave their plane, over the twist per length (N,) [m^2].
+
+    Saint-Venant's series (Timoshenko and Goodier, Theory of Elasticity, art. 109), x and y from the
+    middle [m]: xy - (8 a^2 / pi^3) sum of (-1)^k / n^3 sinh(n pi y / a) / cosh(n pi / 2)
+    sin(n pi x / a) over odd n = 2 k + 1.
+    """
+    out = x * y
+    for k in range(12):
+        n = math.pi * (2 * k + 1) / side
+        rise = np.sinh(n * y) / math.cosh(n * side / 2)
+        out = out - 8 / (side * n**3) * (-1) ** k * rise * np.sin(n * x)
+    return np.asarray(out, np.float64)
+
+
+def twisted(
+    points: F8, axis_at: F8, low: float, length: float, turn: float, side: float = 0.0
+) -> F8:
     """Points of a bar whose sections turn about z in proportion to their height, (N, 3) [m].
+
+    They warp where a square section's ``side`` is given, freely; they keep their size and shape.
 
     Args:
         points: (N, 3) at rest [m].
@@ -124,11 +143,15 @@ def twisted(points: F8, axis_at: F8, low: float, length: float, turn: float) -> 
         low: z of the fixed end [m].
         length: L [m].
         turn: angle of the other end [rad].
+        side: a of a square section [m]; 0: sections stay plane.
     """
     angle = turn * (points[:, 2] - low) / length
     c, s = np.cos(angle), np.sin(angle)
     x, y = points[:, 0] - axis_at[0], points[:, 1] - axis_at[1]
-    return np.stack([axis_at[0] + c * x - s * y, axis_at[1] + s * x + c * y, points[:, 2]], axis=1)
+    up = turn / length * square_warping(x, y, side) if side else 0.0
+    return np.stack(
+        [axis_at[0] + c * x - s * y, axis_at[1] + s * x + c * y, points[:, 2] + up], axis=1
+    )
 
 
 def clamped_press(young: float, poisson: float, side: float, length: float) -> float:
@@ -139,6 +162,31 @@ def clamped_press(young: float, poisson: float, side: float, length: float) -> f
     bend = young * side**4 / 12
     shear = shear_coefficient(poisson) * shear_modulus(young, poisson) * side**2
     return 1 / (length**3 / (192 * bend) + length / (4 * shear))
+
+
+def press_shape(poisson: float, side: float, length: float, half: float, at: float) -> float:
+    """Deflection of a pressed beam's axis over that of its middle [1].
+
+    Both ends clamped (Timoshenko 1921). A flat face presses a beam that bows below it by its two
+    edges: two loads, ``half`` to either side of the middle; 0 is a load at a point.
+
+    Args:
+        poisson: nu.
+        side: a [m].
+        length: L [m].
+        half: half the length of the face that presses [m].
+        at: from the middle, along the beam [m].
+    """
+    arm = length / 2 - half
+    # Of loads of 1 N: E I w over E, E A w / (kappa G / E) over E.
+    bend, shear = side**4 / 12, shear_coefficient(poisson) / (2 * (1 + poisson)) * side**2
+    moment = arm * (length - arm) / length
+
+    def deflection(x: float) -> float:
+        past = max(0.0, x - arm)
+        return (moment * x**2 / 2 - x**3 / 6 + past**3 / 6) / bend + min(x, arm) / shear
+
+    return deflection(length / 2 - abs(at)) / deflection(length / 2)
 
 
 @dataclass(frozen=True)
