@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import solve_ivp, trapezoid
 from scipy.optimize import brentq
 
 from wmeval.assets.gauge_cards import ORDER, Family, families, family
@@ -48,7 +48,8 @@ RIGID = {  # what the closed forms predict for the cards, digits as they were wo
     ("pendulum", "1", "metal"): {"small_period": 1.0615, "period": 1.2529, "solid_ball": 0.0023,
                                  "energy_loss": 0},
     ("rope_winding", "1", "rubber"): {"capstan_1pi": 4.34, "capstan_2pi": 18.8,
-                                      "capstan_3pi": 81.7, "strand_strain": 0.289, "rise": 0.0326},
+                                      "capstan_3pi": 81.7, "strand_strain": 0.289, "stored": 0.1541,
+                                      "rise": 0.0578},
     ("tablecloth_pulling", "1", "wood"): {"acceleration": 4.73, "passed": 0.163, "moved": 0.0628},
     ("tablecloth_pulling", "1", "plastic"): {"acceleration": 4.02, "passed": 0.153,
                                              "moved": 0.0471},
@@ -121,6 +122,43 @@ def test_the_tablecloths_strip():
     assert flexible.bending_length(p.bend_stiffness, weight) == pytest.approx(3.78e-3, abs=5e-6)
     made = flexible.overhang(0.05, p.bend_stiffness, weight)
     assert made.droop == pytest.approx(49.4e-3, abs=5e-5)
+
+
+def strand_rises(angle):
+    """Greatest rise [m] of a ball on a strand without mass, kicked from rest at an angle."""
+    rope, ball = (family("rope_winding").properties["rubber"][n] for n in ("rope", "ball_1"))
+    length, m, speed = 0.17, ball.mass, 0.8
+    stiffness = rope.axial_stiffness / length
+    down = length + m * 9.81 / stiffness
+
+    def go(_, y):
+        far = math.hypot(y[0], y[1])
+        pull = stiffness * max(0.0, far - length) / far / m
+        return [y[2], y[3], -pull * y[0], -pull * y[1] - 9.81]
+
+    way = [speed * math.cos(angle), speed * math.sin(angle)]
+    run = solve_ivp(go, (0, 2), [0.0, -down, *way], rtol=1e-9, atol=1e-10, max_step=2e-3)
+    return float(run.y[1].max()) + down
+
+
+def test_a_kicked_ball_on_a_stretched_rope_rises_by_its_energy_and_no_more():
+    (form,) = predict(family("rope_winding"), "1", "rubber")
+    bound, kick = form.numbers["rise"].value, 0.8**2 / (2 * 9.81)
+    # The bound less what hangs and bends of the rope itself: 0.6 mm.
+    strand = kick + flexible.strand_energy(0.17, 10.6, 0.3122 * 9.81, 0.0) / (0.3122 * 9.81)
+    assert 0 < bound - strand < 1e-3
+    rises = [strand_rises(angle) for angle in np.linspace(0, math.pi / 2, 7)]
+    assert max(rises) <= strand + 1e-6
+    # Straight up it is reached; what a rope that does not stretch could give is passed by then.
+    assert rises[-1] == pytest.approx(strand, abs=1e-6)
+    assert rises[-1] > 1.7 * kick
+
+
+def test_the_energy_of_a_hanging_strand_is_that_of_its_tension():
+    length, stretch, pull, weight = 0.17, 10.6, 3.0, 4.0
+    s = np.linspace(0, length, 20001)
+    whole = trapezoid((pull + weight * s) ** 2 / (2 * stretch), s)
+    assert flexible.strand_energy(length, stretch, pull, weight) == pytest.approx(whole, rel=1e-8)
 
 
 def test_every_family_has_a_truth_or_says_what_takes_its_place():

@@ -259,8 +259,9 @@ def _sums(r: Record, p: Prediction) -> dict[str, float]:
 
 
 def _rises(r: Record, p: Prediction) -> dict[str, float]:
-    z = np.stack([r.path("ball_1")[:, 2], r.path("ball_2")[:, 2]])
-    return {"rise": float((z - z[:, :1]).max())}
+    """Of both balls together: of one alone energy says nothing while the other sinks."""
+    z = (r.path("ball_1")[:, 2] + r.path("ball_2")[:, 2]) / 2
+    return {"rise": float((z - z[0]).max())}
 
 
 MEASURED: Mapping[str, Callable[[Record, Prediction], dict[str, float]]] = {

@@ -88,8 +88,8 @@ _ROWS = (
     ),
     ClosedForm(
         "rope_wraps", ("rope_winding",), _ALL, soft.rope_wraps,
-        "bounds: ratios are the greatest possible, energy never rises",
-        "Euler and Eytelwein; energy",
+        "bounds: ratios are the greatest possible, energy never rises from rest and the kick",
+        "Euler and Eytelwein; kinetic and elastic energy at the start (soft.rope_wraps)",
     ),
     ClosedForm(
         "strip_overhangs", ("textile_bending",), _ALL, soft.strip_overhangs,

@@ -193,6 +193,22 @@ def capstan(friction: float, wrap: float) -> float:
     return math.exp(friction * wrap)
 
 
+def strand_energy(length: float, stretch: float, pull: float, weight: float) -> float:
+    """Elastic energy of a strand that hangs, E A constant [J].
+
+    At s above its lower end the tension is F + w s, and a length ds holds T^2 / (2 E A) ds:
+    U = F^2 l / (2 E A) (1 + w l / F + (w l / F)^2 / 3).
+
+    Args:
+        length: l without stress [m].
+        stretch: E A [N].
+        pull: F, of what hangs on it [N].
+        weight: w, of the strand by its length without stress [N/m].
+    """
+    own = weight * length / pull
+    return pull**2 * length / (2 * stretch) * (1 + own + own**2 / 3)
+
+
 @dataclass(frozen=True)
 class Pull:
     """A block on a cloth that is pulled away.
