@@ -47,9 +47,7 @@ def test_options_that_mean_nothing_are_refused(options, said):
         make_engine("physx").build(scene_of(floor()), {}, EngineConfig(iterations=500), DT, ())
 
 
-def test_where_it_is_not_installed_it_says_how_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("WMEVAL_HOME", str(tmp_path))
-    monkeypatch.delenv("WMEVAL_PHYSX_PYTHON", raising=False)
+def test_where_it_is_not_installed_it_says_how_to_get_it(nothing_installed):
     if installed.version("physx") is not None:
         pytest.skip("this interpreter has SAPIEN itself")
     assert engine_info("physx").mend == "wmeval install physx"

@@ -118,9 +118,7 @@ def test_an_engine_without_the_physics_is_refused_in_one_line():
 
 
 @pytest.mark.parametrize("engine", ["physx", "newton", "genesis"])
-def test_an_engine_that_is_not_installed_says_how_to_get_it(engine, monkeypatch):
-    monkeypatch.setattr(installed, "version", lambda name, python="": None)
-    monkeypatch.setenv("WMEVAL_HOME", "/nonexistent")
+def test_an_engine_that_is_not_installed_says_how_to_get_it(engine, nothing_installed):
     name = "FoamStretching" if engine == "newton" else "Pendulum"
     if find_spec(installed.ENVIRONMENTS[engine].module) is not None:
         pytest.skip(f"{engine} is in this very interpreter")

@@ -88,7 +88,7 @@ def test_a_grid_point_reaches_the_engine():
     assert "nonsense" in unknown.reason
 
 
-def test_what_cannot_be_run_says_why():
+def test_what_cannot_be_run_says_why(nothing_installed):
     soft = run_cell(cell_of("foam_shearing/1/soft"), "k")
     assert soft.status == "not_run"
     assert "soft bodies take no modulus" in soft.reason

@@ -84,6 +84,9 @@ def test_checks_run_under_the_settings_of_their_cells():
     assert json.loads(rope.settings)["options"]["solver"] == "vbd"
     assert kind_of("cloth_stretch") == "textile"
     assert set(rope.checks) == {"free_fall", "friction_slide", "cloth_stretch"}
+
+
+def test_what_is_not_installed_has_no_checks(nothing_installed):
     assert suites_of(cells_of("bouncing_ball", engines="isaac")) == []
 
 

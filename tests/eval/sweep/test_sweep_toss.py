@@ -203,7 +203,7 @@ def test_the_cube_has_the_inertia_that_was_measured():
     assert np.linalg.norm(offsets[0] - offsets[1]) == cubes.APART
 
 
-def test_what_is_missing_is_said(tmp_path, monkeypatch):
+def test_what_is_missing_is_said(tmp_path, monkeypatch, nothing_installed):
     with pytest.raises(UserError, match="write how many tosses"):
         planning.tasks_of("cube_toss/few")
     monkeypatch.setattr(tosses, "data_home", lambda: tmp_path / "none")
