@@ -13,7 +13,7 @@ from physics_scenes import body, world_spec
 
 from wmeval.clock import SceneClock
 from wmeval.jobs import installed
-from wmeval.scene import Joint, Sphere
+from wmeval.scene import Cloth, Joint, Scene, Sheet, Sphere
 from wmeval.sim.engines import WORKERS
 from wmeval.sim.protocol import Probe, WorldSpec
 from wmeval.sim.world import World, open_world
@@ -34,6 +34,27 @@ def at_rate(spec: WorldSpec, rate: int, engine: str, **options: Any) -> WorldSpe
     dt = Fraction(1, rate)
     config = spec.config.model_copy(update={"options": options})
     return dataclasses.replace(spec, clock=SceneClock(dt, dt), engine=engine, config=config)
+
+
+def cloth_of(surface: Sheet, **fields: Any) -> Cloth:
+    """A light cloth that stretches and hardly bends, 1 m up."""
+    return Cloth(
+        **{
+            "name": "cloth",
+            "surface": surface,
+            "areal_density": 0.2,
+            "stretch": 100.0,
+            "shear": 40.0,
+            "bending": 1e-5,
+            "position": (0.0, 0.0, 1.0),
+            **fields,
+        }
+    )
+
+
+def with_deformables(spec: WorldSpec, *items: Any) -> WorldSpec:
+    scene = Scene.model_validate({**spec.scene.model_dump(), "deformables": items})
+    return dataclasses.replace(spec, scene=scene)
 
 
 def joined(spec: WorldSpec, *joints: Joint) -> WorldSpec:

@@ -5,38 +5,18 @@ import math
 
 import numpy as np
 import pytest
-from engine_worlds import at_rate, engine_here, play
+from engine_worlds import at_rate, cloth_of, engine_here, play, with_deformables
 from physics_scenes import body, floor, world_spec
 
 from wmeval.assets.gauge_cards import Drive
 from wmeval.deformables import rest_shape, sheet_edge
 from wmeval.errors import UserError
-from wmeval.scene import Box, Cloth, Mesh, Pin, Scene, Sheet
+from wmeval.scene import Box, Mesh, Pin, Sheet
 from wmeval.sim.engines.genesis_bending import matched
 from wmeval.sim.engines.genesis_cloth import effective_spring, hinge_steepness, network
 from wmeval.sim.protocol import DriverSpec
 
 SHEET = Sheet(size=(0.3, 0.2), cells=(6, 5))
-
-
-def cloth(**fields):
-    return Cloth(
-        **{
-            "name": "cloth",
-            "surface": SHEET,
-            "areal_density": 0.2,
-            "stretch": 100.0,
-            "shear": 40.0,
-            "bending": 1e-5,
-            "position": (0.0, 0.0, 1.0),
-            **fields,
-        }
-    )
-
-
-def with_deformables(spec, *items):
-    scene = Scene.model_validate({**spec.scene.model_dump(), "deformables": items})
-    return dataclasses.replace(spec, scene=scene)
 
 
 # --- without the library --------------------------------------------------------------------------
@@ -51,7 +31,7 @@ def energy(net, points, rest):
 
 def test_the_network_s_energy_is_that_of_the_cloth():
     """Uniaxial strain with the shear that costs nothing, and pure shear; per area of the sheet."""
-    item = cloth()
+    item = cloth_of(SHEET)
     rest = rest_shape(item, {}).vertices
     net, area, strain = network(item, rest_shape(item, {})), 0.06, 1e-5
     x, y = rest[:, 0], rest[:, 1]
@@ -68,7 +48,7 @@ def test_the_network_s_energy_is_that_of_the_cloth():
 
 
 def test_no_edge_of_the_network_is_corrected_by_more_than_its_relaxation():
-    item = cloth()
+    item = cloth_of(SHEET)
     net = network(item, rest_shape(item, {}))
     h = net.longest_substep(4, 0.3)
     both = (1 / net.masses)[net.edges].sum(axis=1)
@@ -79,7 +59,7 @@ def test_no_edge_of_the_network_is_corrected_by_more_than_its_relaxation():
     k = int(np.argmax(compliance))
     assert effective_spring(compliance[k], both[k], h, 4, 0.3) == pytest.approx(net.springs[k])
     with pytest.raises(UserError, match="takes sheets; leave textile out"):
-        network(cloth(surface=Mesh(sha256="0" * 64)), rest_shape(item, {}))
+        network(cloth_of(Mesh(sha256="0" * 64)), rest_shape(item, {}))
 
 
 def test_steepness_of_a_flat_hinge_is_the_angle_s_slope():
@@ -104,7 +84,7 @@ def test_steepness_of_a_flat_hinge_is_the_angle_s_slope():
 
 
 def test_vertices_that_an_engine_reordered_are_found_and_others_refused():
-    ours = rest_shape(cloth(), {}).vertices
+    ours = rest_shape(cloth_of(SHEET), {}).vertices
     order = np.random.Generator(np.random.PCG64(3)).permutation(len(ours))
     found = matched("cloth", ours, ours[order])
     assert (ours[order][found] == ours).all()
@@ -127,7 +107,9 @@ def test_led_vertices_are_where_their_body_is_and_the_others_rest_on_what_is_bel
         kind="imposed", params={"body": "bar", "drive": move.model_dump(mode="json")}
     )
     box = body("box", Box(half_extents=(0.06, 0.06, 0.1)), motion="static", position=(0, 0, 0.1))
-    item = cloth(position=(0, 0, 0.3), pins=(Pin(vertices=sheet_edge(SHEET, "x-"), body="bar"),))
+    item = cloth_of(
+        SHEET, position=(0, 0, 0.3), pins=(Pin(vertices=sheet_edge(SHEET, "x-"), body="bar"),)
+    )
     spec = at_rate(with_deformables(world_spec(bar, box, floor()), item), 180, "genesis")
     spec = dataclasses.replace(spec, drivers=(driver,))
     log = play(spec, 0.2)
@@ -151,7 +133,7 @@ def test_a_hanging_strip_has_the_stiffness_that_the_source_predicts(textile, low
     """The mapping's stiffness is the solver's, far below what is asked; the network's is K_s."""
     engine_here("genesis")
     sheet = Sheet(size=(0.04, 0.1), cells=(2, 5))
-    item = cloth(surface=sheet, pins=(Pin(vertices=sheet_edge(sheet, "y+")),),
+    item = cloth_of(sheet, pins=(Pin(vertices=sheet_edge(sheet, "y+")),),
                  quaternion_wxyz=(math.sqrt(0.5), math.sqrt(0.5), 0, 0))  # fmt: skip
     spec = at_rate(with_deformables(world_spec(gravity=(0, 0, -49.05)), item), 180, "genesis",
                    textile=textile)  # fmt: skip

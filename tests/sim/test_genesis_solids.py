@@ -4,13 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from engine_worlds import at_rate, engine_here, play
+from engine_worlds import at_rate, engine_here, play, with_deformables
 from physics_scenes import body, world_spec
 
 from wmeval.assets.gauge_cards import Drive
 from wmeval.deformables import block_face, rest_shape
 from wmeval.errors import UserError
-from wmeval.scene import Block, Box, Pin, Scene, Soft, Tetrahedra
+from wmeval.scene import Block, Box, Pin, Soft, Tetrahedra
 from wmeval.sim.engines.genesis_bending import Bent
 from wmeval.sim.engines.genesis_fem import element_forces, vertex_masses
 from wmeval.sim.engines.genesis_mpm import Points, carriers, lattice, located, wave_speed
@@ -34,11 +34,6 @@ def foam(**fields):
             **fields,
         }
     )
-
-
-def with_deformables(spec, *items):
-    scene = Scene.model_validate({**spec.scene.model_dump(), "deformables": items})
-    return dataclasses.replace(spec, scene=scene)
 
 
 def stretched(rate, **options):

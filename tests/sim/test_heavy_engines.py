@@ -5,11 +5,20 @@ import math
 
 import numpy as np
 import pytest
-from engine_worlds import at_rate, crossings, engine_here, pendulum, period, play
+from engine_worlds import (
+    at_rate,
+    cloth_of,
+    crossings,
+    engine_here,
+    pendulum,
+    period,
+    play,
+    with_deformables,
+)
 from physics_scenes import DT, body, floor, world_spec
 
 from wmeval.errors import UserError
-from wmeval.scene import Box, Cloth, Collision, Joint, Pin, Scene, Sheet, Sphere
+from wmeval.scene import Box, Collision, Joint, Pin, Sheet, Sphere
 from wmeval.sim.drivers import DRIVERS
 from wmeval.sim.engines import engine_info, make_engine
 from wmeval.sim.engines.genesis_models import trees, write_mjcf
@@ -19,26 +28,6 @@ from wmeval.sim.protocol import DriverSpec, EngineConfig
 
 HEAVY = ("newton", "genesis")
 SHEET = Sheet(size=(0.1, 0.1), cells=(4, 4))
-
-
-def cloth(**fields):
-    return Cloth(
-        **{
-            "name": "cloth",
-            "surface": SHEET,
-            "areal_density": 0.2,
-            "stretch": 100.0,
-            "shear": 40.0,
-            "bending": 1e-5,
-            "position": (0.0, 0.0, 1.0),
-            **fields,
-        }
-    )
-
-
-def with_deformables(spec, *items):
-    scene = Scene.model_validate({**spec.scene.model_dump(), "deformables": items})
-    return dataclasses.replace(spec, scene=scene)
 
 
 # --- without the libraries ----------------------------------------------------------------------
@@ -119,7 +108,7 @@ def test_a_tree_in_mujoco_s_words_has_the_scene_s_mass_and_places(tmp_path):
 def test_pins_follow_their_body_rigidly():
     frame = body("frame", Sphere(radius=0.1), motion="kinematic", position=(0, 0, 2.0),
                  quaternion_wxyz=(math.sqrt(0.5), 0, 0, math.sqrt(0.5)))  # fmt: skip
-    item = cloth(pins=(Pin(vertices=(0,)), Pin(vertices=(4, 24), body="frame")))
+    item = cloth_of(SHEET, pins=(Pin(vertices=(0,)), Pin(vertices=(4, 24), body="frame")))
     scene = with_deformables(world_spec(frame), item).scene
     from wmeval.deformables import rest_shape
 

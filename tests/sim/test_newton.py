@@ -5,37 +5,17 @@ import math
 
 import numpy as np
 import pytest
-from engine_worlds import at_rate, engine_here, play
+from engine_worlds import at_rate, cloth_of, engine_here, play, with_deformables
 from physics_scenes import body, floor, world_spec
 
 from wmeval.deformables import block_face, rest_shape, sheet_edge
-from wmeval.scene import Block, Box, Cloth, Pin, Rope, Scene, Sheet, Soft, Sphere
+from wmeval.scene import Block, Box, Pin, Rope, Sheet, Soft, Sphere
 from wmeval.sim.engines import engine_info
 from wmeval.sim.engines.newton_deformables import rope_nodes, textile
 from wmeval.sim.protocol import Probe
 from wmeval.sim.world import open_world
 
 SHEET = Sheet(size=(0.1, 0.1), cells=(4, 4))
-
-
-def cloth(**fields):
-    return Cloth(
-        **{
-            "name": "cloth",
-            "surface": SHEET,
-            "areal_density": 0.2,
-            "stretch": 100.0,
-            "shear": 40.0,
-            "bending": 1e-5,
-            "position": (0.0, 0.0, 1.0),
-            **fields,
-        }
-    )
-
-
-def with_deformables(spec, *items):
-    scene = Scene.model_validate({**spec.scene.model_dump(), "deformables": items})
-    return dataclasses.replace(spec, scene=scene)
 
 
 # --- without the library ------------------------------------------------------------------------
@@ -53,7 +33,7 @@ def test_nodes_of_a_rope_lie_between_its_segments():
 
 def test_newton_takes_the_published_mapping_unless_told_otherwise():
     numbers = {"tri_ke": 0.0, "tri_ka": 0.0, "edge_ke": 7.0}
-    item = cloth()
+    item = cloth_of(SHEET)
     found = textile(item, rest_shape(item, {}), numbers)
     # 2 < K_s / K_sh < 4: the measured shear; eq. 10 for the other.
     assert found["tri_ke"] == 40.0
@@ -88,7 +68,9 @@ def test_newton_carries_cloth_and_solids_by_what_they_are_pinned_to():
     foam = Soft(name="foam", volume=block, density=20.0, youngs_modulus=2e4, poisson_ratio=0.3,
                 damping=0.01, position=(0.5, 0, 1.0),
                 pins=(Pin(vertices=block_face(block, "z+"), body="frame"),))  # fmt: skip
-    item = cloth(damping=0.01, pins=(Pin(vertices=sheet_edge(SHEET, "x-"), body="frame"),))
+    item = cloth_of(
+        SHEET, damping=0.01, pins=(Pin(vertices=sheet_edge(SHEET, "x-"), body="frame"),)
+    )
     spec = with_deformables(world_spec(frame), item, foam)
     log = play(at_rate(spec, 600, "newton"), 0.25)
     sheet, solid = log.state.vertices["cloth"], log.state.vertices["foam"]
@@ -125,7 +107,7 @@ def test_newton_hangs_a_rope_that_stretches_by_its_weight_and_what_it_bears():
 def hanging(**config):
     """A strip under five times gravity: how much longer it is than w L^2 / 2 K_s, and its bits."""
     sheet = Sheet(size=(0.04, 0.1), cells=(4, 10))
-    strip = cloth(surface=sheet, shear=100 / 2.7, quaternion_wxyz=(math.sqrt(0.5),) * 2 + (0, 0),
+    strip = cloth_of(sheet, shear=100 / 2.7, quaternion_wxyz=(math.sqrt(0.5),) * 2 + (0, 0),
                   pins=(Pin(vertices=sheet_edge(sheet, "y+")),))  # fmt: skip
     spec = with_deformables(world_spec(floor(), gravity=(0, 0, -49.05)), strip)
     spec = at_rate(spec, config.pop("rate"), "newton", **config.pop("options"))
@@ -195,7 +177,7 @@ def test_two_processes_reach_the_same_bits(solver):
     """Newton says that it is deterministic: two workers, each with its own start."""
     engine_here("newton")
     ball = body("ball", Sphere(radius=0.03), mass=0.1, position=(0.01, 0, 1.06), friction=0.4)
-    items = (cloth(self_contact=False, position=(0, 0, 1.0)),) if solver == "vbd" else ()
+    items = (cloth_of(SHEET, self_contact=False, position=(0, 0, 1.0)),) if solver == "vbd" else ()
     spec = with_deformables(world_spec(ball, floor()), *items)
     spec = at_rate(spec, 180, "newton", solver=solver)
     found = []

@@ -194,6 +194,24 @@ class Stage:
         w, x, y, z = quaternion
         self._rows.put(body, (*position, x, y, z, w, *linear, *angular))
 
+    def _puts_data(
+        self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
+    ) -> bool:
+        """Put a data body; False where it is the engine's to put.
+
+        Raises:
+            UserError: `show` puts a body that collides.
+        """
+        if self._data_bodies[body]:
+            self._set_data_state(body, position, quaternion, linear, angular)
+            return True
+        if self._showing:
+            raise UserError(
+                f"show() cannot put body {self._scene.bodies[body].name!r}: it has collision "
+                "geometry; put it in before() or after()"
+            )
+        return False
+
     def set_states(self, bodies: NDArray[np.intp], numbers: NDArray[np.float64]) -> None:
         """Put the states of many data bodies (n,) at once: (n, 13), quaternions ``wxyz``.
 

@@ -138,14 +138,8 @@ class BulletView(Stage):
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> None:
         """Put a body's state."""
-        if self._data_bodies[body]:
-            self._set_data_state(body, position, quaternion, linear, angular)
+        if self._puts_data(body, position, quaternion, linear, angular):
             return
-        if self._showing:
-            raise UserError(
-                f"show() cannot put body {self._scene.bodies[body].name!r}: it has collision "
-                "geometry; put it in before() or after()"
-            )
         number = self._bodies.free(body, "put")
         p, c = self._p, self._client
         w, x, y, z = quaternion

@@ -161,17 +161,11 @@ class CaromEngine(SteppedEngine):
         Raises:
             UserError: a ball off the cloth, or a body that stands.
         """
-        if self._data_bodies[body]:
-            self._set_data_state(body, position, quaternion, linear, angular)
+        if self._puts_data(body, position, quaternion, linear, angular):
             return
-        name = self._scene.bodies[body].name
-        if self._showing:
-            raise UserError(
-                f"show() cannot put body {name!r}: it has collision geometry; put it in before() "
-                "or after()"
-            )
         ball = self._balls.get(body)
         if ball is None:
+            name = self._scene.bodies[body].name
             raise UserError(f"carom: {name!r} stands where it is: only balls are put")
         state = ball_state(self._scene, body, self._given.height, position, linear, angular)
         rotation = None if quaternion == self.table.rotation(ball) else quaternion

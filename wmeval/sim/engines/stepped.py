@@ -310,14 +310,8 @@ class SteppedEngine(Stage):
         Raises:
             UserError: `Driver.show` puts a body that collides, or the engine cannot.
         """
-        if self._data_bodies[body]:
-            self._set_data_state(body, position, quaternion, linear, angular)
+        if self._puts_data(body, position, quaternion, linear, angular):
             return
-        if self._showing:
-            raise UserError(
-                f"show() cannot put body {self._scene.bodies[body].name!r}: it has collision "
-                "geometry; put it in before() or after()"
-            )
         put = (position, quaternion, linear, angular)
         self._put(body, put)
         self._stale = True
