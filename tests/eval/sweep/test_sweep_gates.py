@@ -27,7 +27,7 @@ from wmeval.eval.sweep.gates import (
 from wmeval.eval.sweep.report import write_sweep_report
 from wmeval.eval.sweep.results import SweepResults, read_sweep
 from wmeval.eval.sweep.sweeping import run_sweep
-from wmeval.eval.sweep.tables import main_lines, ranking
+from wmeval.eval.sweep.tables import main_lines, number_lines, ranking
 from wmeval.eval.sweep.toss import FAMILY
 
 
@@ -140,14 +140,15 @@ def test_an_off_parameter_takes_numbers_out_and_says_which():
     assert one.measurements[0].counts is None
     # Another step is another engine: its checks do not speak for this cell.
     other = {**rows[0], "dt": "1/9000"}
-    assert gated([result_of(cell, 1.0)], [other])[0].measurements[0].counts is None
+    (m,) = gated([result_of(cell, 1.0)], [other])[0].measurements
+    assert (m.counts, m.because) == (False, "cloth_stretch: not run under its settings")
     failed = row_of(cell, "cloth_stretch", None, "failed", "it tore")
     assert said(failed) == "cloth_stretch: failed (it tore)"
 
 
 def test_what_does_not_count_is_shown_and_not_ranked():
     cells = cells_of("slope_slider/2/wood", engines="bullet,newton,genesis")
-    near, far, unknown = (result_of(c, v) for c, v in zip(cells, (1.0, 5.0, 9.0), strict=True))
+    near, far, unknown = (result_of(c, v) for c, v in zip(cells, (1.0, 5.0, 0.5), strict=True))
     rows = [row_of(cells[0], "friction_slide", 0.1, "off"),
             row_of(cells[1], "friction_slide", 0.3, "ok")]  # fmt: skip
     made = gated([near, far, unknown], rows)
@@ -156,7 +157,28 @@ def test_what_does_not_count_is_shown_and_not_ranked():
     line = next(x for x in main_lines(results, "published-settings") if x.what == "RMSE")
     assert [e.best for e in line.entries] == [False, True, False]
     assert line.entries[0].idle == "does not count: friction_slide: 0.1 of 0.3"
+    assert line.entries[2].idle == "does not count: friction_slide: not run under its settings"
     assert line.entries[0].text != "–"
+
+
+@pytest.mark.parametrize(
+    ("status", "best"), [("ok", [True, False]), ("penetration", [False, True])]
+)
+def test_a_cell_in_which_something_went_through_is_never_the_best(status, best):
+    cells = cells_of("slope_slider/2/wood", engines="bullet,newton")
+    made = [result_of(c, v) for c, v in zip(cells, (1.0, 5.0), strict=True)]
+    number = Measurement(metric="acceleration", truth="cube_slides", value=1.0, expected=1.1)
+    made = [r.model_copy(update={"measurements": (*r.measurements, number)}) for r in made]
+    made[0] = made[0].model_copy(update={"status": status})
+    made[1] = made[1].model_copy(update={"measurements": (
+        made[1].measurements[0], number.model_copy(update={"value": 1.5})
+    )})  # fmt: skip
+    results = SweepResults(wmeval="0", engines=tuple(c.engine for c in cells), versions={},
+                           cells=tuple(made))  # fmt: skip
+    line = next(x for x in main_lines(results, "published-settings") if x.what == "RMSE")
+    assert [e.best for e in line.entries] == best
+    (line,) = number_lines(results, "published-settings")
+    assert [e.best for e in line.entries] == best
 
 
 def test_why_a_number_does_not_count_is_said_once_a_task():

@@ -182,8 +182,9 @@ class Measurement(Card):
         low, high: 95 % interval, or the range over repeats; None where there is none.
         reason: why it is missing.
         counts: whether the engine has the parameters that the number rests on, by the conformance
-            suite under this cell's settings; None where the suite was not run.
-        because: where it does not count, the checks that are off.
+            suite under this cell's settings; False also where the suite was run, but not under
+            these; None where it was not run at all.
+        because: where it does not count, the checks that are off or were not run.
     """
 
     metric: str

@@ -277,7 +277,8 @@ def gated(cells: Sequence[CellResult], rows: Sequence[Row]) -> list[CellResult]:
 
     Args:
         cells: results.
-        rows: of `conformance_rows` of all suites; a number whose checks were not run has None.
+        rows: of `conformance_rows` of all suites. Without any, no suite was run, and nothing is
+            said; with some, a number whose own checks are not among them does not count.
     """
     found: dict[Profile, dict[str, Row]] = {}
     for row in rows:
@@ -287,15 +288,17 @@ def gated(cells: Sequence[CellResult], rows: Sequence[Row]) -> list[CellResult]:
     for r in cells:
         own = profile_of(r.cell) if r.measurements else None
         known = found.get(own, {}) if own is not None else {}
-        made = tuple(_judged(m, r.cell, known) for m in r.measurements)
+        made = tuple(_judged(m, r.cell, known, bool(rows)) for m in r.measurements)
         out.append(r.model_copy(update={"measurements": made}))
     return out
 
 
-def _judged(m: Measurement, cell: Cell, known: Mapping[str, Row]) -> Measurement:
+def _judged(m: Measurement, cell: Cell, known: Mapping[str, Row], ran: bool) -> Measurement:
     checks = rests_on(cell.family, cell.subtask, m.metric, m.truth)
-    if any(c not in known for c in checks):
-        return m.model_copy(update={"counts": None, "because": ""})
+    unknown = [c for c in checks if c not in known]
+    if unknown:
+        because = f"{', '.join(unknown)}: not run under its settings" if ran else ""
+        return m.model_copy(update={"counts": False if ran else None, "because": because})
     wrong = [known[c] for c in checks if known[c]["status"] != "ok"]
     because = "; ".join(said(row) for row in wrong)
     return m.model_copy(update={"counts": not wrong, "because": because})

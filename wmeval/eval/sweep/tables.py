@@ -143,8 +143,10 @@ def _entries(
     metric: str, found: Sequence[tuple[CellResult | None, Measurement | None]]
 ) -> tuple[Entry, ...]:
     scores = [
-        _score(metric, m) if m is not None and m.value is not None and _ranked(m) else math.inf
-        for _, m in found
+        _score(metric, m)
+        if m is not None and m.value is not None and _ranked(cell, m)
+        else math.inf
+        for cell, m in found
     ]
     least = min(scores, default=math.inf)
     out = []
@@ -178,12 +180,13 @@ def _range(m: Measurement) -> str:
     return f"{number(m.low)} to {number(m.high, unit=m.unit)}"
 
 
-def _ranked(m: Measurement) -> bool:
-    return m.counts is not False
+def _ranked(cell: CellResult | None, m: Measurement) -> bool:
+    """Whether a number may be the best: it counts, and nothing went through anything."""
+    return cell is not None and cell.status == "ok" and m.counts is not False
 
 
 def _idle(m: Measurement) -> str:
-    return "" if _ranked(m) else f"does not count: {m.because}"
+    return f"does not count: {m.because}" if m.counts is False else ""
 
 
 def _score(metric: str, m: Measurement) -> float:
@@ -219,8 +222,10 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
                 for cell in (cells.get((h.engine, h.point)) for h in heads)
             ]
             errors = [
-                m.error if m is not None and m.error is not None and _ranked(m) else math.inf
-                for _, m in found
+                m.error
+                if m is not None and m.error is not None and _ranked(run, m)
+                else math.inf
+                for run, m in found
             ]
             least = min(errors, default=math.inf)
             entries = []
