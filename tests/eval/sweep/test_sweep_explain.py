@@ -167,7 +167,8 @@ def test_ablations_are_options_that_their_engines_know():
     from importlib import import_module
 
     for engine, ablations in ABLATIONS.items():
-        module = import_module(f"wmeval.sim.engines.{engine}")
+        name = "bullet_options" if engine == "bullet" else engine
+        module = import_module(f"wmeval.sim.engines.{name}")
         known = {**module.OPTIONS, **getattr(module, "CHOICES", {})}
         if engine == "bullet":
             known |= module._BODY_OPTIONS

@@ -170,7 +170,8 @@ class Measurement(Card):
     """One number of one cell.
 
     Attributes:
-        metric: ``rmse``, ``dtw``, ... of GAUGE, or a number that a closed form predicts.
+        metric: ``rmse``, ``dtw``, ... of GAUGE, ``rmse_relative`` and ``rmse_published``
+            (`wmeval.eval.sweep.otherwise`), or a number that a closed form predicts.
         truth: what it is held against: a row of `wmeval.eval.truths.TRUTHS`, ``converged``,
             ``real``; "" where the number stands by itself.
         value: None where it was not measured.
@@ -220,7 +221,10 @@ class Measurement(Card):
         return self.value if self.metric in ERRORS else None
 
 
-ERRORS = ("rmse", "dtw", "penetration", "position_error", "rotation_error")
+ERRORS = (
+    "rmse", "dtw", "rmse_relative", "rmse_published", "penetration", "position_error",
+    "rotation_error",
+)  # fmt: skip
 """Metrics that are errors themselves: 0 is right."""
 
 

@@ -23,6 +23,7 @@ from wmeval.eval.sweep.ablations import (
     is_change,
 )
 from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, fraction, parse_engines
+from wmeval.eval.sweep.otherwise import OTHERWISE
 from wmeval.eval.sweep.running import prepare, run_cell
 from wmeval.eval.sweep.scoring import Scoring, scorings
 from wmeval.eval.sweep.scoring import told as scoring_told
@@ -146,7 +147,7 @@ def worst(result: CellResult, metric: str = "") -> Measurement | None:
     told = [
         m
         for m in result.measurements
-        if m.truth and m.metric != "dtw" and math.isfinite(departure(m))
+        if m.truth and m.metric not in ("dtw", *OTHERWISE) and math.isfinite(departure(m))
     ]
     stretch = result.measurement("stretch")
     if stretch is not None and departure(stretch) > 1:

@@ -18,6 +18,7 @@ from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.sweep.cells import Measurement
 from wmeval.eval.sweep.course import Course, course_of
+from wmeval.eval.sweep.otherwise import as_published, scored_otherwise, unscored
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
 from wmeval.eval.sweep.recorded import against
 from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Prediction, predict
@@ -41,9 +42,16 @@ def measure(
     out: list[Measurement] = []
     forms = _predictions(card, subtask, material)
     if "rmse" in card.metrics:
-        out += _compared(card, subtask, material, course, forms)
+        out += _compared(card, subtask, material, course, forms, built, state)
     if data:
         out += against(card, data, course, built.markers)
+        if card.quantity != "position":
+            worn, nodes = as_published(card, built, state)
+            out += [
+                m.model_copy(update={"metric": "rmse_published"})
+                for m in against(card, data, nodes, worn)
+                if m.metric == "rmse"
+            ]
     out += _alone(card, record)
     for form in forms:
         for name, value in _told(record, form).items():
@@ -92,13 +100,15 @@ def reference_of(
 
 
 def _compared(
-    card: Family, subtask: str, material: str, course: Course, forms: tuple[Prediction, ...]
-) -> list[Measurement]:
+    card: Family, subtask: str, material: str, course: Course, forms: tuple[Prediction, ...],
+    built: Built, state: StateLog,
+) -> list[Measurement]:  # fmt: skip
     unit = QUANTITY_UNITS[card.quantity]
     form, true = reference_of(card, subtask, material, course.times)
     if form is None or true is None or form.body not in (*course.names, *_worn(card)):
         reason = NO_CLOSED_FORM.get(card.id, "no closed form of its course")
-        return [Measurement(metric=m, unit=unit, reason=reason) for m in ("rmse", "dtw")]
+        missing = [Measurement(metric=m, unit=unit, reason=reason) for m in ("rmse", "dtw")]
+        return [*missing, *unscored(card.quantity, reason)]
     found = course.values[: len(true)]
     a = gauge.generalised(found, card.quantity)
     b = gauge.generalised(true, card.quantity)
@@ -112,7 +122,9 @@ def _compared(
                 baseline=known.baseline if known else None,
             )
         )  # fmt: skip
-    return out
+    return out + scored_otherwise(
+        card, subtask, material, built, state, found, true, form.truth, TRUTHS[form.truth].accuracy
+    )
 
 
 def _worn(card: Family) -> tuple[str, ...]:

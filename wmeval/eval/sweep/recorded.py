@@ -22,6 +22,7 @@ from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.sweep.cells import Measurement
 from wmeval.eval.sweep.course import LEVEL, Course
+from wmeval.eval.sweep.otherwise import relative
 
 F8 = NDArray[np.float64]
 
@@ -87,6 +88,8 @@ def against(
 ) -> tuple[Measurement, ...]:
     """RMSE and DTW of a course against the mean of real trials, with their own spread.
 
+    Of areas and curvatures also the RMSE from the start (`wmeval.eval.sweep.otherwise`).
+
     Args:
         card: the family.
         path: of the recording.
@@ -104,10 +107,19 @@ def against(
     real = gauge.baseline([gauge.generalised(t[:count], card.quantity) for t in trials])
     found = gauge.generalised(course.values[:count], card.quantity)
     unit = QUANTITY_UNITS[card.quantity]
+    rows = [
+        ("rmse", rmse(found, real.mean), real.rmse),
+        ("dtw", warp(found, real.mean).mean, real.dtw),
+    ]
+    if card.quantity != "position":
+        spread = [
+            relative(gauge.generalised(t[:count], card.quantity), real.mean, card.quantity)
+            for t in trials
+        ]
+        rows.append(
+            ("rmse_relative", relative(found, real.mean, card.quantity), float(np.mean(spread)))
+        )
     return tuple(
         Measurement(metric=metric, truth="real", value=value, unit=unit, baseline=own, n=count)
-        for metric, value, own in (
-            ("rmse", rmse(found, real.mean), real.rmse),
-            ("dtw", warp(found, real.mean).mean, real.dtw),
-        )
+        for metric, value, own in rows
     )

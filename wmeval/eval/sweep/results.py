@@ -146,7 +146,8 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
             "wall_s": r.wall_s, "cpu_s": r.cpu_s, "build_s": r.build_s,
         }  # fmt: skip
         for m in r.measurements:
-            known = published().find(c.family, c.subtask, c.material, m.metric)
+            name = "rmse" if m.metric == "rmse_published" else m.metric
+            known = published().find(c.family, c.subtask, c.material, name)
             out.append(
                 {
                     **head,

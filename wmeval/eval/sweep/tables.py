@@ -12,6 +12,7 @@ from wmeval.assets.gauge_published import PublishedResults, published
 from wmeval.errors import one_line
 from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 from wmeval.eval.sweep.cells import CellResult, Measurement
+from wmeval.eval.sweep.otherwise import OTHERWISE
 from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.toss import FAMILY
 from wmeval.eval.sweep.toss_standing import Standing, standings
@@ -83,7 +84,7 @@ def by_setting(results: SweepResults, config: str) -> dict[str, dict[tuple[str, 
 
 def _distance(metric: str, normalised: float) -> float:
     """How far a normalised value is from right: errors from 0, the others from the real 1."""
-    if metric in ("rmse", "dtw", "el"):
+    if metric in ("rmse", "dtw", "el", *OTHERWISE):
         return abs(normalised)
     return abs(normalised - 1)
 
@@ -97,14 +98,15 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
         family, subtask, material = task.split("/")
         if family == FAMILY:
             continue
-        for metric in families()[family].metrics:
+        for metric in (*families()[family].metrics, *OTHERWISE):
             truths = dict.fromkeys(
                 m.truth
                 for cell in cells.values()
                 for m in cell.measurements
                 if m.metric == metric and m.expected is None and m.value is not None
             )
-            for truth in truths or ("",):
+            # How else areas and curvatures may be scored is shown where it was.
+            for truth in truths or (() if metric in OTHERWISE else ("",)):
                 found: list[tuple[CellResult | None, Measurement | None]] = []
                 for head in heads:
                     cell = cells.get((head.engine, head.point))
@@ -198,7 +200,8 @@ def _score(metric: str, m: Measurement) -> float:
 def _published(
     known: PublishedResults, family: str, subtask: str, material: str, metric: str
 ) -> tuple[Entry, ...]:
-    row = known.find(family, subtask, material, metric)
+    own = "rmse" if metric == "rmse_published" else metric
+    row = known.find(family, subtask, material, own)
     if row is None:
         return tuple(Entry("–") for _ in known.engines)
     return tuple(Entry(number(row.engines[name])) for name in known.engines)

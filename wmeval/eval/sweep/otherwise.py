@@ -1,0 +1,138 @@
+"""GAUGE's RMSE scored two more ways: from the start, and as published.
+
+Two things about the markers can be larger than all that a task does to them. The published proxies
+are nodes up to 1 cm from their markers, so that areas and curvatures are off by a constant before
+anything moves; and the published face list of the two-sided foams names one side twice and the
+other never. Both are kept apart from the number that counts, whose markers are points of the body.
+
+- ``rmse_relative``: of A(t) / A(0) times the reference's A(0), or of K(t) - K(0).
+- ``rmse_published``: of nodes near the markers, on the published face list, as GAUGE scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wmeval.assets.gauge_cards import QUANTITY_UNITS, Family, Quantity
+from wmeval.assets.gauge_markers import MarkerSet
+from wmeval.assets.gauge_published import published
+from wmeval.envs.gauge.build import Built
+from wmeval.envs.gauge.markers import followers
+from wmeval.errors import UserError, one_line
+from wmeval.eval.metrics import surfaces
+from wmeval.eval.metrics.gauge import generalised
+from wmeval.eval.metrics.trajectory import rmse
+from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.course import LEVEL, Course
+from wmeval.records import StateLog
+
+F8 = NDArray[np.float64]
+
+OTHERWISE = ("rmse_relative", "rmse_published")
+"""Names of these numbers."""
+
+
+def relative(found: F8, true: F8, quantity: Quantity) -> float:
+    """RMSE of the way from the start.
+
+    Args:
+        found: (N, D) areas [mm^2] or curvatures [rad] of a record, as `generalised`.
+        true: likewise, of the reference.
+        quantity: what they are.
+    """
+    if quantity == "area":
+        return rmse(surfaces.ratio_to_start(found) * true[0], true)
+    return rmse(surfaces.change_from_start(found), surfaces.change_from_start(true))
+
+
+def rows_of(faces: NDArray[np.intp], among: NDArray[np.intp]) -> list[int]:
+    """For every face, which of the others has the same markers.
+
+    Raises:
+        ValueError: one is not among them.
+    """
+    known = {tuple(sorted(f)): k for k, f in enumerate(among.tolist())}
+    rows = [known.get(tuple(sorted(f)), -1) for f in faces.tolist()]
+    if -1 in rows:
+        raise ValueError(f"face {rows.index(-1)} is not among the others")
+    return rows
+
+
+def as_published(card: Family, built: Built, state: StateLog) -> tuple[MarkerSet, Course]:
+    """Markers with the published faces, and the course of the nodes that stand for them.
+
+    Raises:
+        UserError: no markers, or one that no node is near.
+    """
+    worn = built.markers
+    if worn is None:
+        raise UserError(f"{card.id} wears no markers")
+    worn = replace(worn, faces=worn.published_faces)
+    track = followers(built.scene, built.meshes, worn, "hungarian").track(state)
+    values = LEVEL[card.quantity](track, worn)
+    return worn, Course(state.times, values, card.quantity, ("markers",))
+
+
+def scored_otherwise(
+    card: Family, subtask: str, material: str, built: Built, state: StateLog, found: F8,
+    true: F8, truth: str, accuracy: float = 0.0,
+) -> list[Measurement]:  # fmt: skip
+    """Both numbers against a closed form; none where positions are compared.
+
+    Args:
+        card: the family.
+        subtask: of it.
+        material: of it.
+        built: its world.
+        state: recorded states.
+        found: (N, ...) the course of the body's own points, SI.
+        true: (K, ...) the closed form's at the first K of them, on our faces.
+        truth: its name.
+        accuracy: relative error of it.
+    """
+    worn = built.markers
+    if card.quantity == "position" or worn is None:
+        return []
+    n = len(true)
+    known = published().find(card.id, subtask, material, "rmse")
+    unit = QUANTITY_UNITS[card.quantity]
+    value: float | None = None
+    reason = ""
+    try:
+        _, nodes = as_published(card, built, state)
+    except UserError as error:
+        reason = one_line(str(error))
+    else:
+        wanted = true
+        if card.quantity == "area":
+            wanted = true.reshape(n, -1)[:, rows_of(worn.published_faces, worn.faces)]
+        a, b = generalised(nodes.values[:n], card.quantity), generalised(wanted, card.quantity)
+        value, reason = _told(rmse(a, b))
+    a, b = (generalised(x, card.quantity) for x in (found[:n], true))
+    own, why = _told(relative(a, b, card.quantity))
+    return [
+        Measurement(
+            metric="rmse_relative", truth=truth, value=own, unit=unit, accuracy=accuracy, n=n,
+            reason=why,
+        ),
+        Measurement(
+            metric="rmse_published", truth=truth, value=value, unit=unit, accuracy=accuracy, n=n,
+            baseline=known.baseline if known else None, reason=reason,
+        ),
+    ]  # fmt: skip
+
+
+def _told(value: float) -> tuple[float | None, str]:
+    return (value, "") if np.isfinite(value) else (None, "the record does not show it")
+
+
+def unscored(quantity: Quantity, reason: str) -> Sequence[Measurement]:
+    """Both numbers, missing; none where positions are compared."""
+    if quantity == "position":
+        return ()
+    unit = QUANTITY_UNITS[quantity]
+    return tuple(Measurement(metric=m, unit=unit, reason=reason) for m in OTHERWISE)
