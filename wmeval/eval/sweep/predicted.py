@@ -18,6 +18,7 @@ from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.gauge import EnergyLoss
 from wmeval.eval.truths.prediction import Number, Prediction
 from wmeval.records import StateLog
+from wmeval.scene import Cloth, Sheet
 
 F8 = NDArray[np.float64]
 BENT = 2.5e-3
@@ -163,11 +164,26 @@ def _sags(r: Record, p: Prediction) -> dict[str, float]:
 
 
 def _hangs(r: Record, p: Prediction) -> dict[str, float]:
-    """Mean strain at the end, from the top edge to the lowest."""
-    x = r.state.vertices["textile"][-RECORD_HZ:]
-    span = x[:, :, 2].max(axis=1) - x[:, :, 2].min(axis=1)
-    rest = r.state.vertices["textile"][0, :, 2]
-    return {"strain": float(span.mean() / np.ptp(rest) - 1)}
+    """Mean strain of the last second, along the sheet from its upper edge to its lower one."""
+    item = r.built.scene.deformables[0]
+    assert isinstance(item, Cloth)
+    assert isinstance(item.surface, Sheet)
+    columns, rows = item.surface.cells
+    x = r.state.vertices["textile"].reshape(-1, rows + 1, columns + 1, 3)
+    lengths = np.linalg.norm(np.diff(x, axis=1), axis=-1).sum(axis=1).mean(axis=1)
+    return {"strain": float(lengths[-RECORD_HZ:].mean() / lengths[0] - 1)}
+
+
+def _slips_along(r: Record, p: Prediction) -> dict[str, float]:
+    """Of the cube, whenever the pull has come to it through a cloth that stretches."""
+    assert p.trajectory is not None
+    t = r.state.times
+    ends = p.trajectory(np.array([0.0, p.valid[1]]))
+    direction = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
+    rows = (t > 0) & (t <= p.valid[1] + 1e-9)
+    if rows.sum() < 4:
+        return {}
+    return {"acceleration": float(2 * np.polyfit(t[rows], r.path(p.body)[rows] @ direction, 2)[0])}
 
 
 def _stretches(r: Record, p: Prediction) -> dict[str, float]:
@@ -223,18 +239,26 @@ def _bends(r: Record, p: Prediction) -> dict[str, float]:
 
 
 def _hangs_bent(r: Record, p: Prediction) -> dict[str, float]:
-    """The end's middle below the root, and the cubes' slopes: means over the second half."""
-    rows = slice(len(r.state) // 2, None)
-    out, slopes = {}, {}
+    """The end's middle below the root and the cubes' slopes, in the mean of whole swings."""
+    root = np.array(r.card.poses(r.subtask, r.material)["pedestal"].position)
+    slopes = {}
     for name in ("cube_2", "cube_4"):
-        turn = quaternion_to_matrix(r.state.quaternion_wxyz[rows, r.state.body(name)])
-        along = turn[:, :, 1]
-        slopes[f"angle_{name[-1]}"] = float(np.degrees(np.arcsin(-along[:, 2])).mean())
-        end = r.path(name)[rows] + along * r.length(name) / 2
-    root = r.card.poses(r.subtask, r.material)["pedestal"].position
-    out["drop"] = float(root[2] - end[:, 2].mean())
-    out["reach"] = float(end[:, 1].mean() - root[1] - r.length("pedestal") / 2)
-    return {**out, **slopes}
+        turn = quaternion_to_matrix(r.state.quaternion_wxyz[:, r.state.body(name)])
+        slopes[name] = np.degrees(np.arcsin(-turn[:, 2, 1]))
+        end = r.path(name) + turn[:, :, 1] * r.length(name) / 2
+    down, out = root[2] - end[:, 2], end[:, 1] - root[1] - r.length("pedestal") / 2
+    over = down > (down.max() + down.min()) / 2
+    through = np.flatnonzero(~over[:-1] & over[1:])
+    if len(through) < 2:
+        return {}
+    swings = slice(through[0], through[-1])
+    return {
+        "drop": float(down[swings].mean()),
+        "reach": float(out[swings].mean()),
+        "angle_2": float(slopes["cube_2"][swings].mean()),
+        "angle_4": float(slopes["cube_4"][swings].mean()),
+        "frequency": (len(through) - 1) * RECORD_HZ / float(through[-1] - through[0]),
+    }
 
 
 def _slips(r: Record, p: Prediction) -> dict[str, float]:
@@ -277,7 +301,7 @@ MEASURED: Mapping[str, Callable[[Record, Prediction], dict[str, float]]] = {
     "sheet_sags": _sags,
     "sheet_hangs": _hangs,
     "curvature_sums_to_zero": _sums,
-    "cloth_slips_below_cube": _accelerates,
+    "cloth_slips_below_cube": _slips_along,
     "block_stretches": _stretches,
     "block_twists": _twists,
     "block_shears": _shears,
