@@ -8,9 +8,9 @@ against the documented interfaces of Isaac Sim 6.0 (Omni Physics 110, whose defo
 standard) and 5.1 (Omni Physics 107.3, where they are a beta that is switched on at the start):
 `isaacsim.SimulationApp`, `omni.physx` (IPhysxSimulation) and `omni.physics.tensors`.
 
-In every substep kinematic bodies get the pose of the next state as their target, then physics runs
-once; no frame is drawn, no time code passes, and nothing is written back to the stage. An Isaac Lab
-installation does as well: its Python has the same modules.
+In every substep kinematic bodies get the pose of the next state (as their target; on the GPU the
+pose itself), then physics runs once; no frame is drawn, no time code passes, and nothing is written
+back to the stage. An Isaac Lab installation does as well: its Python has the same modules.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ UNITS = {"length": "m", "mass": "kg", "time": "s", "angle": "rad"}
 BETA = "--/persistent/physics/enableDeformableBeta=true"
 XYZW, WXYZ = [4, 5, 6, 3], [6, 3, 4, 5]
 """Columns 3 to 6 of a pose in the other order of its quaternion."""
+WARM_UP = 1e-6
+"""First step of physics on the GPU [s]: so short that nothing moves."""
 Arrays = dict[str, NDArray[Any]]
 Header = dict[str, Any]
 
@@ -100,7 +102,13 @@ def beside(name: str) -> Any:
 
 
 class Physics:
-    """Isaac Sim's physics of one stage: poses and velocities by arrays."""
+    """Isaac Sim's physics of one stage: poses and velocities by arrays.
+
+    Omni PhysX tells the vertices of deformables by its views of the GPU alone, which it makes where
+    results are not read back (the setting suppressReadback, when the stage is attached) and which
+    hold something once physics has run. Those views take no kinematic targets: there, led bodies
+    are set where they are to be. Rigid scenes stay on the CPU, where they are repeatable.
+    """
 
     def __init__(self, stage: Any, job: Header, world: str) -> None:
         import carb
@@ -111,14 +119,18 @@ class Physics:
 
         self._warp = warp
         settings = carb.settings.get_settings()
-        for name in ("updateToUsd", "updateVelocitiesToUsd", "suppressReadback"):
+        for name in ("updateToUsd", "updateVelocitiesToUsd"):
             settings.set_bool(f"/physics/{name}", False)
+        self._direct = bool(job["deformables"])
+        settings.set_bool("/physics/suppressReadback", self._direct)
         cache = UsdUtils.StageCache.Get()
         number = cache.GetId(stage)
         key = (number if number.IsValid() else cache.Insert(stage)).ToLongInt()
         self._simulation = omni.physx.get_physx_simulation_interface()
         if self._simulation.get_attached_stage() != key:
             self._simulation.attach_stage(key)
+        if self._direct:
+            self.step(WARM_UP, 0.0)
         view = omni.physics.tensors.create_simulation_view("warp", stage_id=key)
         if view is None:
             raise JobError("Isaac Sim gives no view of its physics: is the stage's scene valid?")
@@ -163,14 +175,15 @@ class Physics:
         return self._warp.array(numbers, dtype=self._warp.float32, device=like.device)
 
     def lead(self, poses: NDArray[np.float64], order: list[int]) -> None:
-        """Targets (L, 7) of led bodies, in the job's order ``order``."""
+        """Poses (L, 7) that led bodies are to have, in the job's order ``order``."""
         view, found = self.led
         if view is None:
             return
         rows = poses[[order.index(i) for i in found]]
         turned = np.concatenate([rows[:, :3], rows[:, XYZW]], axis=1)
         like = view.get_transforms()
-        view.set_kinematic_targets(self._array(turned, like), self._all(like, len(found)))
+        put = view.set_transforms if self._direct else view.set_kinematic_targets
+        put(self._array(turned, like), self._all(like, len(found)))
 
     def velocities(self) -> NDArray[np.float64]:
         """Of dynamic bodies (D, 6), in the view's order."""
@@ -208,12 +221,11 @@ class Physics:
     def push_soft(self, job: Header) -> None:
         """Set the initial velocities of deformables."""
         for view, item in zip(self.soft, job["deformables"], strict=True):
-            if any(item["linear_velocity"]):
-                like = view.get_simulation_nodal_velocities()
-                count = like.numpy().size // 3
-                rows = np.tile(np.array(item["linear_velocity"], float), (count, 1))
-                shaped = rows.reshape(like.shape if like.ndim == 3 else (1, count, 3))
-                view.set_simulation_nodal_velocities(self._array(shaped, like), self._all(like, 1))
+            like = view.get_simulation_nodal_velocities()
+            count = like.numpy().size // 3
+            rows = np.tile(np.array(item["linear_velocity"], float), (count, 1))
+            shaped = rows.reshape(like.shape if like.ndim == 3 else (1, count, 3))
+            view.set_simulation_nodal_velocities(self._array(shaped, like), self._all(like, 1))
 
 
 def start_arrays(job: Header, arrays: Arrays) -> Arrays:
