@@ -877,6 +877,12 @@ def sweep_gauge(
         list[Path] | None,
         typer.Option("--real", help="Recording (wmeval-mocap/1) of a task's trials; repeatable."),
     ] = None,
+    drive: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drive", help="FAMILY=FILE: a recorded motion (.csv) in place of its own; repeatable."
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", help="Older results.json to compare with.")
     ] = None,
@@ -895,6 +901,7 @@ def sweep_gauge(
     from wmeval.eval.sweep import planning
     from wmeval.eval.sweep.cells import parse_engines
     from wmeval.eval.sweep.compare import compare
+    from wmeval.eval.sweep.driven import parse_drives
     from wmeval.eval.sweep.report import write_sweep_report
     from wmeval.eval.sweep.results import read_sweep
     from wmeval.eval.sweep.sweeping import run_sweep
@@ -904,11 +911,12 @@ def sweep_gauge(
         raise UserError("--fail-on-regression compares with a --baseline: name one")
     old = None if baseline is None else read_sweep(baseline)
     configs = [planning.check_config(c) for c in config or ["published-settings"]]
+    wanted = planning.tasks_of(tasks)
     cells = planning.share(
         planning.plan(
-            parse_engines(engines), planning.tasks_of(tasks), configs, planning.parse_grid(grid),
+            parse_engines(engines), wanted, configs, planning.parse_grid(grid),
             twice=planning.parse_twice(twice), tosses="" if tosses is None else str(tosses),
-            real=[str(p) for p in real or ()],
+            real=[str(p) for p in real or ()], drives=parse_drives(drive or (), wanted),
         ),
         planning.parse_shard(shard),
     )  # fmt: skip
@@ -916,7 +924,7 @@ def sweep_gauge(
         results = run_sweep(
             cells, out,
             plan={"engines": engines, "tasks": tasks, "config": list(configs), "grid": grid,
-                  "twice": twice, "limit_s": limit, "shard": shard},
+                  "twice": twice, "limit_s": limit, "shard": shard, "drive": list(drive or ())},
             workers=workers, executor=executor, address=ray_address, limit=limit,
             conformance=conformance, retry=retry, overwrite=overwrite,
             progress=lambda *heard: _heard(bar, *heard),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, JsonValue
@@ -113,6 +114,7 @@ class Cell(Card):
             (`OF_SCENE`) ``gap`` [m] between the cradle's balls and ``cell`` [m] of a sheet or foam.
         repeat: 0; 1 runs the same once more, to see whether it comes out the same.
         data: file of real data, where it is not the default's.
+        drive: file of a recorded motion in place of the card's; "": the card's.
     """
 
     engine: EngineSpec
@@ -123,6 +125,7 @@ class Cell(Card):
     grid: dict[str, JsonValue] = Field(default_factory=dict)
     repeat: int = 0
     data: str = ""
+    drive: str = ""
 
     @property
     def task(self) -> str:
@@ -133,7 +136,8 @@ class Cell(Card):
     def name(self) -> str:
         """Engine, configuration, set-up and grid point: what tells it from other cells."""
         point = ",".join(f"{k}={v}" for k, v in self.grid.items())
-        more = (f" [{point}]" if point else "") + (f" #{self.repeat}" if self.repeat else "")
+        led = f" led by {Path(self.drive).name}" if self.drive else ""
+        more = (f" [{point}]" if point else "") + led + (f" #{self.repeat}" if self.repeat else "")
         return f"{self.engine.label}:{self.config}:{self.task}{more}"
 
     @property
@@ -144,7 +148,8 @@ class Cell(Card):
     def key(self, stamp: str) -> str:
         """Name of its folder; ``stamp`` stands for versions and cards."""
         slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", self.name)[:90]
-        return f"{slug}-{checksum([self.model_dump(mode='json'), stamp])[:12]}"
+        told = self.model_dump(mode="json", exclude=None if self.drive else {"drive"})
+        return f"{slug}-{checksum([told, stamp])[:12]}"
 
 
 def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:

@@ -18,6 +18,7 @@ from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.sweep.cells import Measurement
 from wmeval.eval.sweep.course import Course, course_of
+from wmeval.eval.sweep.driven import NO_TRUTH
 from wmeval.eval.sweep.otherwise import as_published, scored_otherwise, unscored
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
 from wmeval.eval.sweep.recorded import against
@@ -31,17 +32,21 @@ F8 = NDArray[np.float64]
 def measure(
     card: Family, subtask: str, material: str, built: Built, state: StateLog,
     method: str = "barycentric", data: str = "",
+    recorded_drive: bool = False,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """All numbers of a record.
 
     The family's metrics, against the closed form as far as it holds where they compare, and every
-    number that a closed form predicts and the record tells.
+    number that a closed form predicts and the record tells. Where a recorded motion leads in place
+    of the card's (``recorded_drive``), no closed form is held against the record.
     """
     course = course_of(card, subtask, material, built, state, method)
     record = Record(card, subtask, material, built, state, course.values)
     out: list[Measurement] = []
-    forms = _predictions(card, subtask, material)
-    if "rmse" in card.metrics:
+    forms = () if recorded_drive else _predictions(card, subtask, material)
+    if "rmse" in card.metrics and recorded_drive:
+        out += _missing(card, NO_TRUTH)
+    elif "rmse" in card.metrics:
         out += _compared(card, subtask, material, course, forms, built, state)
     if data:
         out += against(card, data, course, built.markers)
@@ -107,8 +112,7 @@ def _compared(
     form, true = reference_of(card, subtask, material, course.times)
     if form is None or true is None or form.body not in (*course.names, *_worn(card)):
         reason = NO_CLOSED_FORM.get(card.id, "no closed form of its course")
-        missing = [Measurement(metric=m, unit=unit, reason=reason) for m in ("rmse", "dtw")]
-        return [*missing, *unscored(card.quantity, reason)]
+        return _missing(card, reason)
     found = course.values[: len(true)]
     a = gauge.generalised(found, card.quantity)
     b = gauge.generalised(true, card.quantity)
@@ -125,6 +129,12 @@ def _compared(
     return out + scored_otherwise(
         card, subtask, material, built, state, found, true, form.truth, TRUTHS[form.truth].accuracy
     )
+
+
+def _missing(card: Family, reason: str) -> list[Measurement]:
+    unit = QUANTITY_UNITS[card.quantity]
+    out = [Measurement(metric=m, unit=unit, reason=reason) for m in ("rmse", "dtw")]
+    return [*out, *unscored(card.quantity, reason)]
 
 
 def _worn(card: Family) -> tuple[str, ...]:

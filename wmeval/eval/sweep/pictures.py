@@ -55,7 +55,11 @@ def course_plot(
     with style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.1))
         longest = max((c for c in courses if c is not None), key=lambda c: len(c.times))
-        form, true = reference_of(card, first.subtask, first.material, longest.times)
+        form, true = (
+            (None, None)
+            if first.drive
+            else reference_of(card, first.subtask, first.material, longest.times)
+        )
         times = longest.times[: len(true)] if true is not None else longest.times[:0]
         wanted = card.quantity if form is not None and true is not None else ""
         comparable = true is not None and form is not None and _same(true, longest.values)

@@ -17,6 +17,7 @@ from wmeval.assets.gauge_published import published
 from wmeval.envs.gauge.configurations import NAMES, engines_of, file_of, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
+from wmeval.eval.sweep.driven import leads
 from wmeval.eval.sweep.recorded import is_of, recording
 from wmeval.eval.sweep.toss import FAMILY, wanted_of
 
@@ -202,12 +203,14 @@ def plan(
     twice: Twice = "first",
     tosses: str = "",
     real: Sequence[str] = (),
+    drives: Mapping[str, str] | None = None,
 ) -> tuple[Cell, ...]:
     """All cells, engine by engine, so that a worker keeps its engine.
 
     A file of fitted numbers is run on its own family only; ``{engine}`` in its name stands for each
     engine's. ``tosses`` names the recording of the
     cube tosses, where it is not the fetched one; ``real`` others, each of one set-up by its header.
+    ``drives`` are of `wmeval.eval.sweep.driven.parse_drives`.
     """
     out = []
     for engine in engines:
@@ -223,6 +226,7 @@ def plan(
                     engine=engine, config=config, family=t.family, subtask=t.subtask,
                     material=t.material, grid=point,
                     data=tosses if t.card is None else _recording(t, real),
+                    drive=_drive(t, drives or {}),
                 )
                 for t in wanted
                 for point in points(grid or {})
@@ -230,6 +234,14 @@ def plan(
             out += cells
             out += [c.model_copy(update={"repeat": 1}) for c in _again(cells, twice)]
     return tuple(out)
+
+
+def _drive(task: Task, drives: Mapping[str, str]) -> str:
+    """The file that leads a task; "" where none does, or nothing is led."""
+    path = drives.get(task.family, "")
+    if path and task.card is not None and leads(task.card, task.subtask, task.material):
+        return path
+    return ""
 
 
 def _recording(task: Task, real: Sequence[str]) -> str:

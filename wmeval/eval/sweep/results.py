@@ -142,8 +142,8 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
             "engine": c.engine.label, "adapter": c.engine.adapter, "version": r.version,
             "solver": r.solver, "config": c.config, "task": c.family, "subtask": c.subtask,
             "material": c.material, "grid": ",".join(f"{k}={v}" for k, v in c.grid.items()),
-            "repeat": c.repeat, "status": r.status, "reason": r.reason, "hz": r.hz,
-            "wall_s": r.wall_s, "cpu_s": r.cpu_s, "build_s": r.build_s,
+            "drive": _led(r), "repeat": c.repeat, "status": r.status, "reason": r.reason,
+            "hz": r.hz, "wall_s": r.wall_s, "cpu_s": r.cpu_s, "build_s": r.build_s,
         }  # fmt: skip
         for m in r.measurements:
             name = "rmse" if m.metric == "rmse_published" else m.metric
@@ -165,6 +165,15 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
         if not r.measurements:
             out.append({**head, "metric": "", "truth": "", "value": None})
     return tuple(out)
+
+
+def _led(r: CellResult) -> str:
+    """Name and hash of the recorded motion that led a cell; "" where the card's did."""
+    hashes = r.facts.get("drives")
+    if not r.cell.drive:
+        return ""
+    found = list(hashes.values()) if isinstance(hashes, dict) else []
+    return " ".join([Path(r.cell.drive).name, *(str(x) for x in found)])
 
 
 def read_sweep(path: str | Path) -> SweepResults:

@@ -87,8 +87,9 @@ def prepare(cell: Cell) -> Prepared:
     if "cell" in cell.grid:
         card = resolved(card, cell.grid["cell"])
     built = build(
-        card, cell.subtask, cell.material, rope_chain=adapter in CHAINED, changes=settings.changes
-    )
+        card, cell.subtask, cell.material, drive=cell.drive or None,
+        rope_chain=adapter in CHAINED, changes=settings.changes,
+    )  # fmt: skip
     dt = fraction(cell.grid.get("dt", settings.dt))
     spec = WorldSpec(
         built.scene, built.meshes, built.drives.specs, SceneClock(dt, FRAME), EventRules(),
@@ -290,6 +291,7 @@ def _last_line(text: str) -> str:
 def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
     return {
         "drives": dict(ready.built.drives.hashes),
+        **({"drive": Path(cell.drive).name} if cell.drive else {}),
         "regimes": regimes(
             ready.card, cell.subtask, cell.material, ready.settings, cell.engine.adapter,
             ready.built,
@@ -343,7 +345,10 @@ def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | N
             ),
         }
     try:
-        found = measure(ready.card, cell.subtask, cell.material, ready.built, log, data=cell.data)
+        found = measure(
+            ready.card, cell.subtask, cell.material, ready.built, log, data=cell.data,
+            recorded_drive=bool(cell.drive),
+        )  # fmt: skip
     except UserError as error:
         found = ()
         changes["reason"] = one_line(f"{result.reason} {error}".strip())

@@ -61,7 +61,7 @@ def stamp(cell: Cell) -> str:
         settings = []
     return checksum(
         [wmeval.__version__, _version(cell.engine), card.model_dump(mode="json"), config, settings]
-        + ([sha256_of(Path(cell.data))] if cell.data else [])
+        + [sha256_of(Path(path)) for path in (cell.data, cell.drive) if path]
     )
 
 
