@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from wmeval.sim.engines.carom_collisions import (
     CUSHION_MODELS,
@@ -39,23 +38,13 @@ from wmeval.sim.engines.carom_motion import (
     Turning,
     begin,
 )
+from wmeval.sim.engines.carom_pressed import Instant, part, press
 from wmeval.sim.engines.carom_roots import RESTING as RESTING_SPEED
 from wmeval.sim.engines.carom_roots import TOUCHING
 from wmeval.sim.engines.carom_spec import Impact, TableSpec, ball_mechanics
 from wmeval.sim.protocol import BodyMechanics, Quat
 
-_PARTING = 1e-9
-"""Least speed [m/s] at which a pressed pair parts."""
 _MAX_ROUNDS = 10_000
-
-
-@dataclass
-class _Instant:
-    """States at one instant while it is being resolved."""
-
-    time: float
-    states: list[BallState]
-    touched: set[int] = field(default_factory=set)
 
 
 class Table:
@@ -240,17 +229,20 @@ class Table:
         pairs = [pair for pair, time in self._pair_times.items() if time <= t]
         walls = [wall for wall, time in self._wall_times.items() if time <= t]
         if pairs or walls:
-            now = _Instant(t, [p[-1].at(t) for p in self._phases])
-            self._press(now, pairs, walls)
+            now = Instant(t, [p[-1].at(t) for p in self._phases])
+            latest = [p[-1] for p in self._phases]
+            slow_pairs, slow_walls = press(now, latest, spec, pairs, walls)
+            self._pair_last.update(dict.fromkeys(slow_pairs, t))
+            self._wall_last.update(dict.fromkeys(slow_walls, t))
             self._rounds(now)
-            self._part(now, pairs, walls)
+            part(now, spec, pairs, walls)
             for i in now.touched:
                 self._phases[i].append(begin(now.states[i], t, spec.cloths[i]))
             # A contact that came to nothing is predicted anew, too.
             changed |= now.touched | {i for pair in pairs for i in pair} | {i for i, _ in walls}
         self._predict(t, sorted(changed))
 
-    def _rounds(self, now: _Instant) -> None:
+    def _rounds(self, now: Instant) -> None:
         """Impacts until nothing that touches approaches."""
         for _ in range(_MAX_ROUNDS):
             hits = self._hits(now)
@@ -264,7 +256,7 @@ class Table:
             self._bounce(now, wall)
         raise RuntimeError(f"the impacts at t = {now.time} s do not end")
 
-    def _hits(self, now: _Instant) -> list[Hit]:
+    def _hits(self, now: Instant) -> list[Hit]:
         """Pairs that touch and approach."""
         hits = []
         for i, j in self._pairs:
@@ -280,13 +272,13 @@ class Table:
                 hits.append(self._hit(now, i, j, normal))
         return hits
 
-    def _hit(self, now: _Instant, i: int, j: int, normal: tuple[float, float]) -> Hit:
+    def _hit(self, now: Instant, i: int, j: int, normal: tuple[float, float]) -> Hit:
         spec = self.spec
         again = now.time - self._pair_last[i, j] < spec.contact_time
         e = 1.0 if again else spec.restitution[i][j]
         return Hit(i, j, normal, e, spec.friction[i][j])
 
-    def _collide(self, now: _Instant, hits: Sequence[Hit]) -> None:
+    def _collide(self, now: Instant, hits: Sequence[Hit]) -> None:
         spec = self.spec
         before = now.states
         now.states, impulses = self._throw(
@@ -298,7 +290,7 @@ class Table:
             if impulse.normal > 0.0:
                 self._note_pair(now, hit, impulse)
 
-    def _note_pair(self, now: _Instant, hit: Hit, impulse: Impulse) -> None:
+    def _note_pair(self, now: Instant, hit: Hit, impulse: Impulse) -> None:
         (nx, ny), r = hit.normal, self.spec.radius
         a, b = now.states[hit.a], now.states[hit.b]
         distance = math.hypot(a.x - b.x, a.y - b.y) - 2.0 * r
@@ -309,7 +301,7 @@ class Table:
             )
         )  # fmt: skip
 
-    def _closing(self, now: _Instant, wall: tuple[int, int]) -> bool:
+    def _closing(self, now: Instant, wall: tuple[int, int]) -> bool:
         """A ball touches a cushion and approaches it."""
         s, cushion = now.states[wall[0]], self.spec.cushions[wall[1]]
         nx, ny = cushion.normal
@@ -318,7 +310,7 @@ class Table:
             and s.x * nx + s.y * ny - cushion.offset <= TOUCHING
         )
 
-    def _bounce(self, now: _Instant, wall: tuple[int, int]) -> None:
+    def _bounce(self, now: Instant, wall: tuple[int, int]) -> None:
         spec, (i, k) = self.spec, wall
         cushion = spec.cushions[k]
         again = now.time - self._wall_last[wall] < spec.contact_time
@@ -344,82 +336,8 @@ class Table:
             )
         )  # fmt: skip
 
-    # --- pressed together -------------------------------------------------------------------
-
-    def _press(
-        self, now: _Instant, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
-    ) -> None:
-        """Slow contacts that friction with the cloth presses on: their bounce lasts long enough."""
-        half = 0.5 * self.spec.contact_time
-        loads: dict[int, float] = {}
-        for i, j in pairs:
-            a, b = self._phases[i][-1], self._phases[j][-1]
-            normal = self._normal(now, i, j)
-            speed = -approach(now.states[i], now.states[j], normal)
-            pull = -((a.ax - b.ax) * normal[0] + (a.ay - b.ay) * normal[1])
-            if speed < pull * half:
-                self._pair_last[i, j] = now.time
-                for ball in (i, j):
-                    loads[ball] = max(loads.get(ball, 0.0), half - max(speed, 0.0) / pull)
-        for i, k in walls:
-            phase, normal = self._phases[i][-1], self.spec.cushions[k].normal
-            s = now.states[i]
-            speed = -(s.vx * normal[0] + s.vy * normal[1])
-            pull = -(phase.ax * normal[0] + phase.ay * normal[1])
-            if speed < pull * half:
-                self._wall_last[i, k] = now.time
-                loads[i] = max(loads.get(i, 0.0), half - max(speed, 0.0) / pull)
-        for i, time in loads.items():
-            self._load(now, i, time)
-
-    def _load(self, now: _Instant, ball: int, time: float) -> None:
-        """Friction with the cloth over a time [s], in place; no longer than its phase lasts."""
-        phase = self._phases[ball][-1]
-        if phase.kind == RESTING:
-            return
-        h = min(time, phase.end - now.time)
-        s = now.states[ball]
-        now.states[ball] = BallState(
-            s.x, s.y, s.vx + phase.ax * h, s.vy + phase.ay * h,
-            s.wx + phase.bx * h, s.wy + phase.by * h, s.wz + phase.bz * h,
-        )  # fmt: skip
-        now.touched.add(ball)
-
-    def _part(
-        self, now: _Instant, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
-    ) -> None:
-        """Contacts that overlap part, if only just: what they gain is below any rounding."""
-        for i, j in pairs:
-            a, b = now.states[i], now.states[j]
-            gap = math.hypot(a.x - b.x, a.y - b.y) - 2.0 * self.spec.radius
-            normal = self._normal(now, i, j)
-            lack = _PARTING - approach(a, b, normal)
-            if lack > 0.0 and gap < -0.5 * TOUCHING:
-                share = self.spec.masses[j] / (self.spec.masses[i] + self.spec.masses[j])
-                now.states[i] = _moved(a, normal, share * lack)
-                now.states[j] = _moved(b, normal, (share - 1.0) * lack)
-                now.touched |= {i, j}
-        for i, k in walls:
-            cushion, s = self.spec.cushions[k], now.states[i]
-            nx, ny = cushion.normal
-            lack = _PARTING - (s.vx * nx + s.vy * ny)
-            if lack > 0.0 and s.x * nx + s.y * ny - cushion.offset < -0.5 * TOUCHING:
-                now.states[i] = _moved(s, cushion.normal, lack)
-                now.touched.add(i)
-
-    @staticmethod
-    def _normal(now: _Instant, i: int, j: int) -> tuple[float, float]:
-        a, b = now.states[i], now.states[j]
-        dx, dy = a.x - b.x, a.y - b.y
-        distance = math.hypot(dx, dy)
-        return (dx / distance, dy / distance)
-
 
 _start: Callable[[Phase], float] = lambda phase: phase.start  # noqa: E731
-
-
-def _moved(state: BallState, normal: tuple[float, float], speed: float) -> BallState:
-    return replace(state, vx=state.vx + speed * normal[0], vy=state.vy + speed * normal[1])
 
 
 def clusters(hits: Sequence[Hit]) -> list[list[Hit]]:
