@@ -182,6 +182,8 @@ class Measurement(Card):
         value: None where it was not measured.
         unit: of value and expected.
         expected: the true value, where the metric is no error itself.
+        ideal: what ``expected`` takes for granted where the stated parameters have it not (as an
+            impact without loss); the number is then shown and not ranked.
         accuracy: relative error of the truth itself.
         baseline: GAUGE's real baseline of this metric [unit]; None where none is published.
         n: frames that it is of.
@@ -198,6 +200,7 @@ class Measurement(Card):
     value: float | None = None
     unit: str = "1"
     expected: float | None = None
+    ideal: str = ""
     accuracy: float = 0.0
     baseline: float | None = None
     n: int = 0

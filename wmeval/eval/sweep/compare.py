@@ -56,7 +56,7 @@ def _name(cell: Cell) -> str:
 
 def errors_of(m: Measurement) -> tuple[float, float, float] | None:
     """Error with its least and greatest value over the interval; None where it is no error."""
-    if m.value is None:
+    if m.value is None or m.ideal:
         return None
     low, high = (m.value if x is None else x for x in (m.low, m.high))
     if m.expected is not None:

@@ -147,7 +147,10 @@ def worst(result: CellResult, metric: str = "") -> Measurement | None:
     told = [
         m
         for m in result.measurements
-        if m.truth and m.metric not in ("dtw", *OTHERWISE) and math.isfinite(departure(m))
+        if m.truth
+        and m.metric not in ("dtw", *OTHERWISE)
+        and not m.ideal
+        and math.isfinite(departure(m))
     ]
     stretch = result.measurement("stretch")
     if stretch is not None and departure(stretch) > 1:

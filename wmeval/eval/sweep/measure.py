@@ -64,7 +64,7 @@ def measure(
             out.append(
                 Measurement(
                     metric=name, truth=form.truth, value=_finite(value), unit=said.unit,
-                    expected=_finite(said.value),
+                    expected=_finite(said.value), ideal=said.ideal,
                     accuracy=TRUTHS[form.truth].accuracy, n=len(state),
                     reason="" if _finite(value) is not None else "the record does not show it",
                 )

@@ -152,8 +152,8 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
                 {
                     **head,
                     "metric": m.metric, "truth": m.truth, "value": m.value, "unit": m.unit,
-                    "expected": m.expected, "error": m.error, "normalised": m.normalised,
-                    "n": m.n, "low": m.low, "high": m.high,
+                    "expected": m.expected, "ideal": m.ideal, "error": m.error,
+                    "normalised": m.normalised, "n": m.n, "low": m.low, "high": m.high,
                     "counts": m.counts, "because": m.because,
                     "reason": r.reason or m.reason,
                     **{

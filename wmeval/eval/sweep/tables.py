@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+NEAR = 0.02
+"""Part of what is expected by which a number may be off and still be called near."""
+
+
 @dataclass(frozen=True)
 class Column:
     """An engine with its configuration and grid point."""
@@ -226,7 +230,7 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
             ]
             errors = [
                 m.error
-                if m is not None and m.error is not None and _ranked(run, m)
+                if m is not None and m.error is not None and _ranked(run, m) and not m.ideal
                 else math.inf
                 for run, m in found
             ]
@@ -240,9 +244,22 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
                 more = " · ".join(x for x in (_off(got), _range(got)) if x)
                 entries.append(Entry(number(got.value), more, best, False, _idle(got)))
             expected = number(one.expected, unit=one.unit) if one.expected is not None else "–"
+            expected += f" if {one.ideal}" if one.ideal else _none_near([m for _, m in found])
             unit = f" [{one.unit}]" if one.unit != "1" else ""
             out.append(Line(task, metric.replace("_", " ") + unit, truth, expected, tuple(entries)))
     return _once(out)
+
+
+def _none_near(found: Sequence[Measurement | None]) -> str:
+    """Says where no engine's number is near what is expected, so that the best is not taken for it.
+
+    Near is within `NEAR`, or within what the truth itself is good for.
+    """
+    told = [m for m in found if m is not None and m.error is not None and m.expected]
+    within = max((NEAR, *(m.accuracy for m in told)))
+    if not told or any((m.error or 0.0) <= within * abs(m.expected or 0.0) for m in told):
+        return ""
+    return f" (none within {100 * within:.3g} %)"
 
 
 def _off(m: Measurement) -> str:

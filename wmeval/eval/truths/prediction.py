@@ -20,11 +20,16 @@ _S = TypeVar("_S", bound=Card)
 
 @dataclass(frozen=True)
 class Number:
-    """A predicted number: its value, SI unit (or "1", "deg") and meaning."""
+    """A predicted number: its value, SI unit (or "1", "deg") and meaning.
+
+    ``ideal`` names what it takes for granted where the stated parameters have it not: such a number
+    is shown, and nothing is ranked by it.
+    """
 
     value: float
     unit: str
     says: str
+    ideal: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -269,6 +269,7 @@ def cradle_transfers(s: SetUp) -> Prediction:
     period = rigid.swing_period(small, amplitude)
     balls = sum(b.translation == "pivot" for b in s.card.bodies.values())
     e = s.number("ball_1", "restitution")
+    lossless = "" if e == 1 else "lossless"
 
     def at(times: F8) -> F8:
         angle = rigid.swing_angle(np.asarray(times, np.float64), small, amplitude)
@@ -284,8 +285,8 @@ def cradle_transfers(s: SetUp) -> Prediction:
             "small_period": Number(small, "s", "of small swings"),
             "period": Number(period, "s", "of these"),
             "impact": Number(period / 4, "s", "first impact"),
-            "lsd": Number(period / 2, "s", "longest stationary duration"),
-            "mte_first": Number(1.0, "1", "momentum transfer"),
+            "lsd": Number(period / 2, "s", "longest stationary duration", lossless),
+            "mte_first": Number(1.0, "1", "momentum transfer", lossless),
             "mte_of_restitution": Number(
                 rigid.chain_transfer(e, balls), "1", "one impact after another, stated restitution"
             ),
