@@ -26,11 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.conventions import quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
+from wmeval.conventions import quaternion_multiply
 from wmeval.errors import UserError
-from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Joint, Mesh, Meshes, Scene, Sphere
+from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Mesh, Meshes, Scene, Sphere
 from wmeval.sim.engines.bullet_shapes import principal_inertia
 from wmeval.sim.engines.pairs import own_values
+from wmeval.sim.engines.physx_joints import add_joint
 from wmeval.sim.engines.pins import carried_pose
 from wmeval.sim.engines.rope_chain import Motion, RopeChain, chains, ends_now
 from wmeval.sim.engines.stepped import Numbers, Point, Put, SteppedEngine, info_of, options_of
@@ -103,7 +104,7 @@ class PhysxEngine(SteppedEngine):
                 self._number[self._parts[i]] = i
                 self._set_going(i, body)
         for joint in scene.joints:
-            self._join(joint)
+            add_joint(sapien, scene, joint, self._parts)
         first = len(scene.bodies)
         for chain in ropes:
             self._ropes.append((chain, self._add_rope(chain, friction[first])))
@@ -229,44 +230,6 @@ class PhysxEngine(SteppedEngine):
         return self._px.PhysxCollisionShapeTriangleMesh(
             mesh.vertices, mesh.triangles, one, material
         )
-
-    def _join(self, joint: Joint) -> None:
-        scene = self._scene
-        bodies = {name: scene.index(name) for name in (joint.body, joint.other) if name}
-        body = self._parts[bodies[joint.body]]
-        other = self._parts[bodies[joint.other]] if joint.other else None
-        drive = self._px.PhysxDriveComponent(body)
-        drive.set_parent(other)
-        turn = _turn_to_x(np.array(joint.axis)) if joint.kind == "hinge" else np.array(
-            (1.0, 0.0, 0.0, 0.0)
-        )  # fmt: skip
-        drive.set_pose_in_child(self._frame(scene.bodies[bodies[joint.body]], joint, turn))
-        held = scene.bodies[bodies[joint.other]] if joint.other else None
-        drive.set_pose_in_parent(self._frame(held, joint, turn))
-        for limit in (drive.set_limit_x, drive.set_limit_y, drive.set_limit_z):
-            limit(0.0, 0.0)
-        if joint.kind != "ball":
-            drive.set_limit_cone(0.0, 0.0)
-        if joint.kind == "fixed":
-            drive.set_limit_twist(0.0, 0.0)
-        if joint.damping:
-            drive.set_drive_property_twist(0.0, joint.damping)
-        if joint.other and (joint.armature or joint.collide):
-            raise UserError(
-                f"joint {joint.name!r}: engine physx gives armature only to hinges of the world, "
-                "and what it joins does not collide"
-            )
-        body.entity.add_component(drive)
-
-    def _frame(self, body: Body | None, joint: Joint, turn: NDArray[np.float64]) -> Any:
-        if body is None:
-            place, own = np.array(joint.pivot), turn
-        else:
-            back = np.array(body.quaternion_wxyz)
-            place = quaternion_to_matrix(back).T @ (np.array(joint.pivot) - np.array(body.position))
-            own = quaternion_multiply(quaternion_conjugate(back), turn)
-        (px, py, pz), (w, x, y, z) = place.tolist(), own.tolist()
-        return self._pose((px, py, pz), (w, x, y, z))
 
     # --- stepping ---------------------------------------------------------------------------------
 
@@ -395,12 +358,3 @@ def _numbers(part: Any) -> Numbers:
         *pose.p.tolist(), x, y, z, w,
         *part.linear_velocity.tolist(), *part.angular_velocity.tolist(),
     ]  # fmt: skip
-
-
-def _turn_to_x(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation (wxyz) that takes the x axis to ``axis``."""
-    x, y, z = (axis / np.linalg.norm(axis)).tolist()
-    if x < -1.0 + 1e-9:
-        return np.array((0.0, 0.0, 0.0, 1.0))
-    turn = np.array((1.0 + x, 0.0, -z, y))
-    return np.asarray(turn / np.linalg.norm(turn))
