@@ -1,43 +1,111 @@
-"""Check a sweep: every planned cell says how it ended, and what is installed ran.
+"""Check a sweep: every cell that was asked for says how it ended, and what is installed ran.
 
-    python tools/whole_sweep.py FOLDER
+    python tools/whole_sweep.py FOLDER [--engines A,B] [--tasks A,B] [--config A,B] [--twice first]
 
-Ends with 1 where a cell is missing, crashed, or was not run though its engine is installed and has
-the physics.
+What was asked for is the command's, as the sweep keeps it, or the options' (joined shards keep
+none). Ends with 1 where a cell is missing, crashed, or was not run though its engine has the
+physics, where an engine that declares determinism came out otherwise the second time, and where
+some engines could be installed and others not. Where none of those that live in environments of
+their own could be (a machine without network), it says so and ends with 0.
 """
 
+import argparse
+import json
 import sys
-from itertools import product
 
 from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.configurations import engines_of
-from wmeval.eval.sweep.results import read_sweep
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import Cell, absent, parse_engines
+from wmeval.eval.sweep.results import SweepResults, read_sweep
+from wmeval.eval.sweep.toss import FAMILY
+from wmeval.sim.engines import WORKERS
+
+Key = tuple[str, str, str, str, int]
 
 
-def problems(folder: str) -> list[str]:
+def key_of(cell: Cell) -> Key:
+    """Engine, configuration, task, grid point and repeat."""
+    point = json.dumps(cell.grid, sort_keys=True)
+    return cell.engine.label, cell.config, cell.task, point, cell.repeat
+
+
+def asked_of(
+    results: SweepResults, engines: str = "", tasks: str = "", config: str = "", twice: str = ""
+) -> list[Cell]:
+    """Cells that a sweep was asked for: by its plan, where options do not say it.
+
+    Raises:
+        UserError: neither says it.
+    """
+    plan = results.plan
+    named = config.split(",") if config else plan.get("config") or ["published-settings"]
+    assert isinstance(named, list)
+    return list(
+        planning.share(
+            planning.plan(
+                parse_engines(engines or str(plan.get("engines", ""))),
+                planning.tasks_of(tasks or str(plan.get("tasks", ""))),
+                [planning.check_config(str(c)) for c in named],
+                planning.parse_grid(str(plan.get("grid", ""))),
+                twice=planning.parse_twice(twice or str(plan.get("twice", "first"))),
+            ),
+            planning.parse_shard(str(plan.get("shard", "1/1"))),
+        )
+    )
+
+
+def able(cell: Cell) -> bool:
+    """Whether the cell's engine has the physics, by the family's card."""
+    if cell.family == FAMILY:
+        return True
+    if cell.engine.adapter == "isaac":
+        return not absent(cell.engine)
+    return cell.engine.adapter in engines_of(families()[cell.family])
+
+
+def problems(results: SweepResults, asked: list[Cell]) -> list[str]:
     """What is wrong with a sweep, a line each; every cell is printed."""
-    results = read_sweep(folder)
-    cells = {(c.cell.engine.label, c.cell.task): c for c in results.cells}
-    labels = [e.label for e in results.engines]
+    done = {key_of(c.cell): c for c in results.cells}
     found = []
-    for label, task in product(labels, dict.fromkeys(c.cell.task for c in results.cells)):
-        cell = cells.get((label, task))
+    for wanted in asked:
+        cell = done.get(key_of(wanted))
         if cell is None:
-            found.append(f"{label} {task}: no cell")
+            found.append(f"{wanted.name}: no cell")
             continue
         spent = f"{cell.cpu_s:.1f} CPU-s" if cell.cpu_s is not None else "-"
-        print(f"{label:8} {task:32} {cell.status:12} {spent:>12}  {cell.reason}")
-        able = cell.cell.engine.adapter in engines_of(families()[cell.cell.family])
+        print(f"{wanted.name:60} {cell.status:12} {spent:>12}  {cell.reason}")
         if cell.status != "ok" and not cell.reason:
-            found.append(f"{label} {task}: {cell.status} without a reason")
+            found.append(f"{wanted.name}: {cell.status} without a reason")
         if cell.status in ("crash", "time_out"):
-            found.append(f"{label} {task}: {cell.status}: {cell.reason}")
-        if cell.status == "not_run" and able and results.versions.get(label):
-            found.append(f"{label} {task}: not run: {cell.reason}")
+            found.append(f"{wanted.name}: {cell.status}: {cell.reason}")
+        if cell.status == "not_run" and able(wanted) and results.versions.get(wanted.engine.label):
+            found.append(f"{wanted.name}: not run: {cell.reason}")
+    found += [f"{t.cell}: {t.said}" for t in results.twice if t.declared and not t.same]
+    apart = {c.engine.label for c in asked if c.engine.adapter in WORKERS}
+    missing = sorted(label for label in apart if not results.versions.get(label))
+    if missing:
+        for label in missing:
+            print(f"ENGINE {label} IS NOT INSTALLED: nothing here says that it works")
+        if len(missing) < len(apart):
+            found += [f"engine {label} is not installed, others are" for label in missing]
     return found
 
 
-if __name__ == "__main__":
-    wrong = problems(sys.argv[1])
+def main() -> int:
+    """Print what is wrong; 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    for name in ("engines", "tasks", "config", "twice"):
+        parser.add_argument(f"--{name}", default="")
+    given = parser.parse_args()
+    results = read_sweep(given.folder)
+    wrong = problems(
+        results, asked_of(results, given.engines, given.tasks, given.config, given.twice)
+    )
     print(*wrong, sep="\n")
-    sys.exit(1 if wrong else 0)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
