@@ -1,7 +1,9 @@
 """A sweep's folder: a cell is sealed when its file stands there; results are made from them.
 
-``cells/KEY.npz`` holds states for pictures and curves, ``cells/KEY.json``, written last, the
-result. Keys stand for cell, versions and cards: a newer engine never meets an older one's numbers.
+``cells/KEY.npz`` holds bodies' poses and markers at 30 Hz, the faces between markers, the course
+that is compared, and all vertices at a few instants for pictures; ``cells/KEY.json``, written last,
+the result. Keys stand for cell, versions and cards: a newer engine never meets an older one's
+numbers.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from wmeval.envs.gauge.build import Built
+from wmeval.envs.gauge.markers import followers
 from wmeval.errors import UserError
 from wmeval.eval.results import dumps
 from wmeval.eval.sweep.cells import CellResult
 from wmeval.jobs.atomic import FolderKind, write_bytes, write_text
-from wmeval.records import WorldLog
+from wmeval.records import StateLog, WorldLog
 
 SWEEP_FOLDER = FolderKind(
     files=r"sweep\.json|results\.(json|parquet)|report\.html|(cells|conformance)/[^/]+\.(json|npz)",
@@ -32,6 +36,25 @@ STRIP_FRAMES = 6
 def strip_rows(frames: int) -> list[int]:
     """Which frames those are."""
     return sorted({round(k) for k in np.linspace(0, frames - 1, min(STRIP_FRAMES, frames))})
+
+
+def marker_arrays(built: Built, state: StateLog) -> dict[str, NDArray[Any]]:
+    """Markers in every recorded frame, with the faces between them; empty where none are worn.
+
+    ``markers`` (N, M, 3) [m], ``marker_faces`` (F, 3) and ``marker_faces_published`` (F, 3).
+    """
+    worn = built.markers
+    if worn is None:
+        return {}
+    try:
+        track = followers(built.scene, built.meshes, worn).track(state)
+    except UserError:  # a cell of another size, on which no marker has its place
+        return {}
+    return {
+        "markers": track,
+        "marker_faces": worn.faces,
+        "marker_faces_published": worn.published_faces,
+    }
 
 
 def seal(

@@ -27,7 +27,8 @@ class Agreement(Card):
         cell: its name; ``engine``: label.
         declared: whether the engine declares determinism.
         same: bit-identical states.
-        spread: greatest difference of a body's or vertex' coordinate at any frame [m].
+        spread: greatest difference of a coordinate [m]: of bodies and markers at any frame, of
+            what wears none at the six instants whose vertices are kept.
     """
 
     cell: str

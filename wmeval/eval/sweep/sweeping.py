@@ -23,7 +23,14 @@ from wmeval.eval.sweep.cells import Cell, CellResult, EngineSpec
 from wmeval.eval.sweep.compare import with_ranges
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.estimate import Estimate
-from wmeval.eval.sweep.folder import SWEEP_FOLDER, arrays_of, seal, sealed, take_over
+from wmeval.eval.sweep.folder import (
+    SWEEP_FOLDER,
+    arrays_of,
+    marker_arrays,
+    seal,
+    sealed,
+    take_over,
+)
 from wmeval.eval.sweep.gates import Suite, conformance_rows, failed_rows, gated, suites_of
 from wmeval.eval.sweep.results import SweepResults, flat_rows
 from wmeval.eval.sweep.running import Arrays, last_world, prepare, run_cell, version_of
@@ -199,8 +206,10 @@ def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
 
     def keep(result: CellResult, log: WorldLog | None, arrays: Arrays) -> None:
         course = None
-        if log is not None and result.status in ("ok", "penetration"):
+        if log is not None and what.family != FAMILY:
             ready = prepare(what)
+            arrays = {**arrays, **marker_arrays(ready.built, log.state)}
+        if log is not None and result.status in ("ok", "penetration"):
             with contextlib.suppress(UserError):  # the result says why
                 course = course_of(ready.card, what.subtask, what.material, ready.built, log.state)
         seal(folder, result, log, course, arrays)
