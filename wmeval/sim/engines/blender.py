@@ -46,7 +46,8 @@ from wmeval.scene import (
 )
 from wmeval.sim.blender_worker import INSTALL, BlenderWorker, bpy_version
 from wmeval.sim.engines.bullet_shapes import mass_properties
-from wmeval.sim.engines.stepped import SteppedEngine, options_of
+from wmeval.sim.engines.engine_options import options_of
+from wmeval.sim.engines.stepped import SteppedEngine
 from wmeval.sim.protocol import Driver, EngineConfig, EngineInfo
 
 F8 = NDArray[np.float64]

@@ -37,6 +37,7 @@ from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Cloth, Mesh, Meshes, Scene, Soft
 from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
+from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.genesis_apart import OPTION as APART
 from wmeval.sim.engines.genesis_apart import Apart, joint_speeds
 from wmeval.sim.engines.genesis_bending import Bending, Bent, friction_of_solids
@@ -46,7 +47,7 @@ from wmeval.sim.engines.genesis_pulls import Pulled
 from wmeval.sim.engines.joint_tree import JointTree, joint_tree
 from wmeval.sim.engines.pairs import own_values
 from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_vertices, pinned_where
-from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
+from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine
 from wmeval.sim.protocol import EngineConfig, Vec
 
 OPTIONS = {

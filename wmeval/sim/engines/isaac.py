@@ -32,10 +32,10 @@ from wmeval.jobs import installed
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog, WorldLog
 from wmeval.scene import DYNAMIC, KINEMATIC, Body, Box, Cloth, Mesh, Meshes, Scene, Soft, Sphere
 from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.foreseen import Foreseen, Foreseer, Stretch, merged
 from wmeval.sim.engines.job import Answer, Asked, run_job
 from wmeval.sim.engines.pins import pinned_vertices
-from wmeval.sim.engines.stepped import info_of, options_of
 from wmeval.sim.protocol import Driver, EngineConfig, Probe, StateView
 from wmeval.sim.rows import LastRow
 from wmeval.sim.stage import Stage

@@ -49,11 +49,12 @@ from numpy.typing import NDArray
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Cloth, Meshes, Rope, Scene
 from wmeval.sim.engines import newton_mpm as mpm
+from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.newton_bodies import Making, Solver, add_bodies
 from wmeval.sim.engines.newton_deformables import Bent, add_deformables, rope_nodes
 from wmeval.sim.engines.newton_steps import Steps
 from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_where
-from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine, info_of, options_of
+from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine
 from wmeval.sim.protocol import EngineConfig, Vec
 
 OPTIONS = {

@@ -30,11 +30,12 @@ from wmeval.conventions import quaternion_multiply
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Mesh, Meshes, Scene, Sphere
 from wmeval.sim.engines.bullet_shapes import principal_inertia
+from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.pairs import own_values
 from wmeval.sim.engines.physx_joints import add_joint
 from wmeval.sim.engines.pins import carried_pose
 from wmeval.sim.engines.rope_chain import Motion, RopeChain, chains, ends_now
-from wmeval.sim.engines.stepped import Numbers, Point, Put, SteppedEngine, info_of, options_of
+from wmeval.sim.engines.stepped import Numbers, Point, Put, SteppedEngine
 from wmeval.sim.protocol import EngineConfig, Quat, RayHit, Vec
 
 OPTIONS = {
