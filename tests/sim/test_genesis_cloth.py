@@ -13,7 +13,7 @@ from wmeval.deformables import rest_shape, sheet_edge
 from wmeval.errors import UserError
 from wmeval.scene import Box, Mesh, Pin, Sheet
 from wmeval.sim.engines.genesis_bending import matched
-from wmeval.sim.engines.genesis_cloth import effective_spring, hinge_steepness, network
+from wmeval.sim.engines.genesis_network import effective_spring, hinge_steepness, network
 from wmeval.sim.protocol import DriverSpec
 
 SHEET = Sheet(size=(0.3, 0.2), cells=(6, 5))

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 from wmeval.assets.gauge_mapping import genesis_textile
 from wmeval.deformables import rest_shape
 from wmeval.scene import Cloth, Meshes
-from wmeval.sim.engines.genesis_cloth import OPTIONS, effective_spring
+from wmeval.sim.engines.genesis_cloth import OPTIONS
+from wmeval.sim.engines.genesis_network import effective_spring
 
 
 def genesis_textile_numbers(
