@@ -1,13 +1,18 @@
-"""Which rate and how many iterations a rigid family of GAUGE needs on an engine.
+"""What a step and iterations do to GAUGE's set-ups on an engine.
 
     python -m benchmarks.tuning bullet slope_slider/2/wood turntable/1/wood --hz 180,360,720,1440
     python -m benchmarks.tuning physx newtons_cradle --iterations 10,50 --option contact_offset=1e-4
+    python -m benchmarks.tuning newton turntable/1/wood --hz 900 --option solver=xpbd --conformance
 
 Every set-up runs at every rate and number of iterations in place of the configuration's, all else
-as configured. A line tells what it cost, the numbers that closed forms predict beside their values,
-and how far the measured bodies' paths are from those of the line before [mm]. The rows of
-``tuned`` in `wmeval.envs.gauge.configurations` were chosen by these lines: the cheapest setting
-whose number holds, or no longer changes by 2 %.
+as configured. A line tells what it cost, how far the measured bodies' paths are from those of the
+line before [mm], and the record's own numbers. Nothing that a set-up should come to is shown, nor
+its distance from it: what is right for a task is for the sweep to judge. With ``--conformance``
+the checks of `wmeval.eval.conformance` that the set-up rests on run under the same settings, as
+whether the suite's ball bounces as asked for and its cube stays on its slope.
+
+The rows of ``tuned`` in `wmeval.envs.gauge.solver_rows` were chosen by these lines alone: the
+rate and iterations from which doubling changes little, the solver by the checks.
 """
 
 from __future__ import annotations
@@ -21,9 +26,45 @@ import numpy as np
 from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import families
-from wmeval.eval.sweep.cells import Cell, parse_engines
+from wmeval.envs.gauge.configurations import settings_of
+from wmeval.eval.conformance import CHECKS, run_suite
+from wmeval.eval.sweep.cells import (
+    ERRORS,
+    Cell,
+    CellResult,
+    engine_config,
+    fraction,
+    parse_engines,
+)
+from wmeval.eval.sweep.gates import checks_of
 from wmeval.eval.sweep.planning import tasks_of
 from wmeval.eval.sweep.running import run_cell
+
+
+def numbers_of(result: CellResult) -> str:
+    """A record's own numbers: none that tells how far it is from what the set-up should do."""
+    own = {
+        m.metric: m.value
+        for m in result.measurements
+        if m.value is not None and m.metric not in ERRORS and m.truth != "real"
+    }
+    return ", ".join(f"{name} {value:.5g}" for name, value in own.items())
+
+
+def conformance_of(cell: Cell) -> list[str]:
+    """The suite's checks that a cell rests on, under its settings, a line each."""
+    settings = settings_of(families()[cell.family], cell.engine.adapter, cell.config)
+    dt = fraction(cell.grid["dt"]) if "dt" in cell.grid else settings.dt
+    found = run_suite(
+        cell.engine.adapter, engine_config(cell, settings.config), dt=dt,
+        checks=checks_of(cell.family, cell.subtask),
+    )  # fmt: skip
+    out = []
+    for o in found:
+        value = "-" if o.effective is None else f"{o.effective:.4g}"
+        unit = CHECKS[o.check].unit
+        out.append(f"{o.check}: {value} of {o.asked:.4g} {unit}, {o.status} {o.reason}".rstrip())
+    return out
 
 
 def main() -> None:
@@ -36,6 +77,7 @@ def main() -> None:
     parser.add_argument("--iterations", default="")
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--conformance", action="store_true")
     told = parser.parse_args()
     options: dict[str, JsonValue] = {}
     for pair in told.option:
@@ -69,17 +111,16 @@ def main() -> None:
             if path is not None and before is not None and path.shape == before.shape:
                 moved = f"{1e3 * float(np.linalg.norm(path - before, axis=2).max()):.2f}"
             before = path
-            numbers = ", ".join(
-                f"{m.metric} {m.value:.5g}" + (f" ({m.expected:.5g})" if m.expected else "")
-                for m in result.measurements if m.value is not None
-            )  # fmt: skip
             cpu = "-" if result.cpu_s is None else f"{result.cpu_s:.2f}"
             print(
                 f"{engine.label} {cell.task} {hz} Hz x {count or result.settings.get('iterations')}"
                 f": {result.status} {result.reason} cpu {cpu} s, moved {moved} mm, deep "
-                f"{result.penetration_mm} mm; {numbers}",
+                f"{result.penetration_mm} mm; {numbers_of(result)}",
                 flush=True,
             )
+            if told.conformance:
+                for line in conformance_of(cell):
+                    print(f"    {line}", flush=True)
 
 
 if __name__ == "__main__":

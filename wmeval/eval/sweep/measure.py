@@ -17,6 +17,7 @@ from wmeval.errors import one_line
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.conserved import kept
 from wmeval.eval.sweep.course import Course, course_of
 from wmeval.eval.sweep.driven import NO_TRUTH
 from wmeval.eval.sweep.otherwise import as_published, scored_otherwise, unscored
@@ -69,6 +70,7 @@ def measure(
                     reason="" if _finite(value) is not None else "the record does not show it",
                 )
             )  # fmt: skip
+    out += kept(card, built, state)
     stretched = _stretch(built, state)
     if stretched is not None:
         out.append(Measurement(metric="stretch", value=stretched, n=len(state)))

@@ -12,6 +12,7 @@ from wmeval.assets.gauge_published import PublishedResults, published
 from wmeval.errors import one_line
 from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 from wmeval.eval.sweep.cells import CellResult, Measurement
+from wmeval.eval.sweep.conserved import COUNTED
 from wmeval.eval.sweep.otherwise import OTHERWISE
 from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.toss import FAMILY
@@ -21,6 +22,9 @@ from wmeval.eval.wording import number
 if TYPE_CHECKING:
     from rich.table import Table
 
+
+_SHOWN = ("stretch", "penetration", *COUNTED)
+"""Numbers that are shown beside predicted ones, though nothing predicts them."""
 
 NEAR = 0.02
 """Part of what is expected by which a number may be off and still be called near."""
@@ -221,7 +225,7 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
         names: dict[tuple[str, str], Measurement] = {}
         for cell in cells.values():
             for m in cell.measurements:
-                if m.expected is not None or m.metric in ("stretch", "penetration"):
+                if m.expected is not None or m.metric in _SHOWN:
                     names.setdefault((m.truth, m.metric), m)
         for (truth, metric), one in names.items():
             found = [
