@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from wmeval.assets.gauge_cards import families
+from wmeval.assets.gauge_cards import Box, Family, Sheet, families
+from wmeval.envs.gauge.bending import CELL
+from wmeval.envs.gauge.build import foam_of
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.eval.sweep.cells import Cell
 
@@ -18,24 +20,38 @@ class Ablation:
 
     Attributes:
         name: what is changed, in words.
-        settings: over the configuration's, as in a grid; ``*dt`` and ``*iterations`` multiply.
+        settings: over the configuration's, as in a grid; ``*dt`` and ``*cell`` divide the step and
+            the cells of a sheet or foam by so much, ``*iterations`` multiplies.
         rates: of families that it is for; none: of all.
         families: that it is for; none: all.
+        where: options that the configuration must have, for what is of one solver.
     """
 
     name: str
     settings: Mapping[str, JsonValue]
     rates: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    where: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-_RIGID = ("rigid",)
+_RIGID, _TEXTILE, _VOLUME = ("rigid",), ("textile",), ("volume",)
+_BENDS = (*_TEXTILE, *_VOLUME)
+_UNSAID: Mapping[str, JsonValue] = {"volume": "fem"}
+"""Of options that a configuration leaves out."""
+_MPM, _VBD, _FEM, _POINTS = (
+    {"solver": "mpm"},
+    {"solver": "vbd"},
+    {"volume": "fem"},
+    {"volume": "mpm"},
+)
 COMMON = (
     Ablation("iterations x 4", {"*iterations": 4}),
     Ablation("restitution from 0.01 m/s", {"restitution_threshold": 0.01}, _RIGID),
     Ablation("gaps of 0.1 mm", {"gap": 1e-4}, _RIGID, ("newtons_cradle",)),
+    Ablation("cells twice as large", {"*cell": 0.5}, _BENDS),
+    Ablation("cells half as large", {"*cell": 2}, _BENDS),
     Ablation("step / 2", {"*dt": 2}),
-    Ablation("step / 5", {"*dt": 5}, ("textile",)),
+    Ablation("step / 5", {"*dt": 5}, _TEXTILE),
     Ablation("step / 10", {"*dt": 10}, _RIGID),
 )
 """For every engine."""
@@ -67,21 +83,58 @@ ABLATIONS: Mapping[str, tuple[Ablation, ...]] = {
         Ablation("contact stiffness x 10", {"contact_stiffness": 160.0}, _RIGID),
         Ablation("elliptic friction cone", {"elliptic": 1}, _RIGID),
         Ablation("XPBD in place of MuJoCo", {"solver": "xpbd"}, _RIGID),
+        Ablation("contact stiffness of cloth x 10", {"particle_contact_stiffness": 1e4}, _TEXTILE),
+        Ablation("contacts of cloth undamped", {"particle_contact_damping": 0.0}, _TEXTILE),
+        Ablation(
+            "tetrahedra (VBD) in place of particles",
+            {**_VBD, "iterations": 10, "warm_start": 1},
+            _VOLUME,
+            where=_MPM,
+        ),
+        Ablation(
+            "particles (MPM) in place of tetrahedra",
+            {**_MPM, "iterations": 250},
+            _VOLUME,
+            where=_VBD,
+        ),
+        Ablation("particles' grid of 3 mm", {"voxel": 3e-3}, _VOLUME, where=_MPM),
     ),
     "genesis": (
         Ablation("no default armature", {"default_armature": 0.0}, _RIGID),
         Ablation("contacts by restitution", {"contact": "restitution"}, _RIGID),
         Ablation("contact time 2 ms", {"contact_time": 2e-3}, _RIGID),
         Ablation("noslip iterations", {"noslip_iterations": 10}, _RIGID),
+        Ablation("finite elements in place of particles", _FEM, _VOLUME, where=_POINTS),
+        Ablation("particles in place of finite elements", _POINTS, _VOLUME, where=_FEM),
+        Ablation("particles' grid twice as dense", {"grid_density": 128.0}, _VOLUME, where=_POINTS),
+        Ablation("contacts of foam at 0.1 ms", {"contact_softness": 1e-4}, _VOLUME),
     ),
 }
-"""Of each engine's own settings."""
+"""Of each engine's own settings. Contacts by restitution are springs damped as restitution asks: of
+rigid bodies, that is how contact damping is set."""
+
+
+def cell_of(card: Family) -> float | None:
+    """Least size of the cells of a family's sheet or foam [m]; None where it has neither."""
+    foam = foam_of(card)
+    sizes = [
+        float(b.shape.grid or CELL)
+        for n, b in card.bodies.items()
+        if isinstance(b.shape, Sheet) or (n in foam and isinstance(b.shape, Box))
+    ]
+    return min(sizes, default=None)
 
 
 def applies(ablation: Ablation, cell: Cell) -> bool:
     """Whether an ablation is for a cell's family."""
     card = families()[cell.family]
     of_rate = not ablation.rates or card.rates in ablation.rates
+    if "*cell" in ablation.settings and cell_of(card) is None:
+        return False
+    if ablation.where:
+        options = settings_of(card, cell.engine.adapter, cell.config).config.options
+        if any(options.get(k, _UNSAID.get(k)) != v for k, v in ablation.where.items()):
+            return False
     return of_rate and (not ablation.families or card.id in ablation.families)
 
 
@@ -96,6 +149,11 @@ def grid_of(cell: Cell, ablation: Ablation) -> dict[str, JsonValue]:
         elif key == "*iterations":
             assert isinstance(value, int)
             out["iterations"] = min(1000, base.config.iterations * value)
+        elif key == "*cell":
+            size = cell_of(families()[cell.family])
+            assert size is not None
+            assert isinstance(value, int | float)
+            out["cell"] = round(size / value, 6)
         else:
             out[key] = value
     return out
@@ -106,6 +164,7 @@ def is_change(cell: Cell, grid: Mapping[str, JsonValue]) -> bool:
     base = settings_of(families()[cell.family], cell.engine.adapter, cell.config)
     own = {
         "dt": str(base.dt),
+        "cell": cell_of(families()[cell.family]),
         "iterations": base.config.iterations,
         "restitution_threshold": base.config.restitution_threshold,
         **base.config.options,

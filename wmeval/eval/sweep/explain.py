@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -19,6 +19,7 @@ from wmeval.eval.sweep.ablations import (
     STRETCH_LIMIT,
     STRETCH_SECONDS,
     applies,
+    cell_of,
     grid_of,
     is_change,
 )
@@ -228,7 +229,7 @@ def explain(
     began = time.perf_counter()
     plain = [result.wall_s or 0.0]
 
-    def attempt(name: str, grid: dict[str, JsonValue], factor: int) -> None:
+    def attempt(name: str, grid: dict[str, JsonValue], factor: float) -> None:
         spent = time.perf_counter() - began
         if spent + min(plain) * factor > budget:
             untried.append(name)
@@ -261,7 +262,7 @@ def explain(
     base_dt = settings_of(families()[cell.family], cell.engine.adapter, cell.config).dt
 
     def try_on(name: str, grid: dict[str, JsonValue]) -> None:
-        attempt(name, grid, round(base_dt / fraction(grid["dt"])) if "dt" in grid else 1)
+        attempt(name, grid, cost(cell, grid))
 
     for name, grid in own:
         try_on(name, grid)
@@ -294,6 +295,19 @@ def explain(
         {**head, "trials": tuple(trials), "untried": tuple(untried),
          "verdict": _joined(verdict(base, trials), head["scorings"])}
     )  # fmt: skip
+
+
+def cost(cell: Cell, grid: Mapping[str, JsonValue]) -> float:
+    """How many times as long as the cell itself a grid point takes, by its steps and cells."""
+    card = families()[cell.family]
+    out = 1.0
+    if "dt" in grid:
+        base = settings_of(card, cell.engine.adapter, cell.config).dt
+        out *= float(base / fraction(grid["dt"]))
+    size, own = grid.get("cell"), cell_of(card)
+    if isinstance(size, int | float) and own is not None:
+        out *= (own / size) ** (3 if card.rates == "volume" else 2)
+    return out
 
 
 def _left(t: Trial) -> float:
