@@ -91,7 +91,7 @@ def test_a_grid_point_reaches_the_engine():
 def test_what_cannot_be_run_says_why(nothing_installed):
     soft = run_cell(cell_of("foam_shearing/1/soft"), "k")
     assert soft.status == "not_run"
-    assert "soft bodies take no modulus" in soft.reason
+    assert "its solids give 0.68 of the modulus asked" in soft.reason
     absent = run_cell(cell_of("pendulum/1/metal", engines="isaac"), "k")
     assert (absent.status, absent.reason) == ("not_run", "Isaac Sim is not installed")
 
