@@ -184,6 +184,14 @@ def test_the_sweep_scores_the_other_half_only(fitted, made, tmp_path):
     fitted_half = swept("cube_toss/evenx1", path)
     assert fitted_half.status == "not_run"
     assert "all of these tosses were fitted on: score the other half" in fitted_half.reason
+    by_hand = tmp_path / "hand.yaml"
+    by_hand.write_text("family: cube_toss\nfitted_on: even tosses\n")
+    with pytest.raises(UserError, match="names no trials"):
+        swept("cube_toss/oddx1", by_hand)
+    stranger = fitted.identified.model_copy(update={"sha256": "0" * 64})
+    write_fitted(fitted.model_copy(update={"identified": stranger}), by_hand)
+    with pytest.raises(UserError, match="is another file"):
+        swept("cube_toss/oddx1", by_hand)
     other = swept("cube_toss/4x1", path, "physx")
     assert other.status == "not_run"
     assert "identified on bullet are not physx's: fit them there" in other.reason

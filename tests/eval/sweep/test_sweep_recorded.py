@@ -1,8 +1,12 @@
 """A user's own trials as truth: their mean, and their own spread as the unit."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 
+from wmeval.datasets.checksums import sha256_of
 from wmeval.datasets.mocap import Header, Mocap, make_trial, write_mocap
 from wmeval.errors import UserError
 from wmeval.eval.sweep import planning
@@ -70,3 +74,50 @@ def test_recordings_that_do_not_fit_are_refused(tmp_path):
     wrong = write(tmp_path / "c.h5", bodies=("cube",))
     (cell,) = planning.plan(parse_engines("bullet"), tasks, ["tuned"], twice="none", real=[wrong])
     assert "has no body 'ball'" in run_cell(cell, "k").reason
+
+
+def fitted_file(path, data, **changes):
+    """Numbers of a ball that were fitted to two trials of a recording."""
+    identified = {
+        "engine": "bullet", "data": "own.h5", "sha256": sha256_of(Path(data)), "half": "odd",
+        "trials": ["trial-1", "trial-3"], "parameters": {}, "start": {}, "bounds": {},
+        "loss": "rmse", "loss_before": 2.0, "loss_after": 1.0, "evaluations": 9,
+        "optimizer": "by hand", **changes,
+    }  # fmt: skip
+    fit = {"family": "bouncing_ball", "fitted_on": "half of own.h5", "identified": identified}
+    path.write_text(yaml.safe_dump(fit))
+    return str(path)
+
+
+def planned(config, data):
+    return planning.plan(
+        parse_engines("bullet"), planning.tasks_of(TASK), [config], twice="none", real=[data]
+    )
+
+
+def test_trials_that_were_fitted_on_are_left_out_of_the_truth(tmp_path):
+    data = write(tmp_path / "own.h5", offsets=(-1e-3, 0.5, 1e-3, 0.7))
+    (cell,) = planned(fitted_file(tmp_path / "fit.yaml", data), data)
+    real = run_cell(cell, "k").measurement("rmse", "real")
+    assert real.baseline == pytest.approx(1.0, rel=1e-6)  # of trials 0 and 2 alone
+    closed = run_cell(cell, "k").measurement("rmse", "ball_bounces")
+    assert real.value == pytest.approx(closed.value, abs=0.5)
+    most = fitted_file(
+        tmp_path / "most.yaml", data, trials=["trial-0", "trial-1", "trial-3"]
+    )  # fmt: skip
+    (cell,) = planned(most, data)
+    assert "1 of its 4 trials were not fitted on" in run_cell(cell, "k").reason
+
+
+def test_a_fit_that_cannot_be_kept_apart_from_a_recording_is_refused(tmp_path):
+    data = write(tmp_path / "own.h5")
+    other = fitted_file(tmp_path / "other.yaml", data, sha256="0" * 64)
+    with pytest.raises(UserError, match="is another file: score on the one that was fitted on"):
+        planned(other, data)
+    by_hand = tmp_path / "hand.yaml"
+    by_hand.write_text("family: bouncing_ball\nfitted_on: the first half\n")
+    with pytest.raises(UserError, match="names no trials"):
+        planned(str(by_hand), data)
+    # Against closed forms it needs none.
+    tasks = planning.tasks_of(TASK)
+    assert planning.plan(parse_engines("bullet"), tasks, [str(by_hand)], twice="none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -32,13 +32,14 @@ F8 = NDArray[np.float64]
 
 def measure(
     card: Family, subtask: str, material: str, built: Built, state: StateLog,
-    method: str = "barycentric", data: str = "",
+    method: str = "barycentric", data: str = "", without: Sequence[str] = (),
     recorded_drive: bool = False,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """All numbers of a record.
 
     The family's metrics, against the closed form as far as it holds where they compare, and every
-    number that a closed form predicts and the record tells. Where a recorded motion leads in place
+    number that a closed form predicts and the record tells. Of a recording, ``data``, the trials
+    ``without`` are left out: the engine was fitted on them. Where a recorded motion leads in place
     of the card's (``recorded_drive``), no closed form is held against the record.
     """
     course = course_of(card, subtask, material, built, state, method)
@@ -50,12 +51,12 @@ def measure(
     elif "rmse" in card.metrics:
         out += _compared(card, subtask, material, course, forms, built, state)
     if data:
-        out += against(card, data, course, built.markers)
+        out += against(card, data, course, built.markers, without)
         if card.quantity != "position":
             worn, nodes = as_published(card, built, state)
             out += [
                 m.model_copy(update={"metric": "rmse_published"})
-                for m in against(card, data, nodes, worn)
+                for m in against(card, data, nodes, worn, without)
                 if m.metric == "rmse"
             ]
     out += _alone(card, record)

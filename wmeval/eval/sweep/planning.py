@@ -18,8 +18,9 @@ from wmeval.envs.gauge.configurations import NAMES, engines_of, file_of, read_fi
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
 from wmeval.eval.sweep.driven import leads
+from wmeval.eval.sweep.fitted import fitted_trials
 from wmeval.eval.sweep.recorded import is_of, recording
-from wmeval.eval.sweep.toss import FAMILY, wanted_of
+from wmeval.eval.sweep.toss import FAMILY, data_file, wanted_of
 
 Twice = Literal["first", "all", "none"]
 TWICE: tuple[Twice, ...] = ("first", "all", "none")
@@ -211,6 +212,10 @@ def plan(
     engine's. ``tosses`` names the recording of the
     cube tosses, where it is not the fetched one; ``real`` others, each of one set-up by its header.
     ``drives`` are of `wmeval.eval.sweep.driven.parse_drives`.
+
+    Raises:
+        UserError: fitted numbers of another family, or a recording of which it is not known which
+            trials they were fitted on.
     """
     out = []
     for engine in engines:
@@ -231,9 +236,21 @@ def plan(
                 for t in wanted
                 for point in points(grid or {})
             ]  # fmt: skip
+            _check_fitted(cells)
             out += cells
             out += [c.model_copy(update={"repeat": 1}) for c in _again(cells, twice)]
     return tuple(out)
+
+
+def _check_fitted(cells: Sequence[Cell]) -> None:
+    for cell in cells:
+        if cell.config in NAMES or not (cell.data or cell.family == FAMILY):
+            continue
+        try:
+            data = data_file(cell) if cell.family == FAMILY else Path(cell.data)
+        except UserError:  # no tosses are here: the cell says so
+            continue
+        fitted_trials(cell.config, cell.engine.adapter, data)
 
 
 def _drive(task: Task, drives: Mapping[str, str]) -> str:

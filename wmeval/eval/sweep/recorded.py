@@ -84,8 +84,9 @@ def values_of(
 
 
 def against(
-    card: Family, path: str, course: Course, worn: MarkerSet | None
-) -> tuple[Measurement, ...]:
+    card: Family, path: str, course: Course, worn: MarkerSet | None,
+    without: Sequence[str] = (),
+) -> tuple[Measurement, ...]:  # fmt: skip
     """RMSE and DTW of a course against the mean of real trials, with their own spread.
 
     Of areas and curvatures also the RMSE from the start (`wmeval.eval.sweep.otherwise`).
@@ -95,14 +96,19 @@ def against(
         path: of the recording.
         course: of the engine.
         worn: the family's markers, where it wears any.
+        without: names of trials that are left out: those that the engine was fitted on.
 
     Raises:
-        UserError: the recording lacks what is measured.
+        UserError: the recording lacks what is measured, or fewer than two trials are left.
     """
     mocap = recording(path)
-    trials = [
-        values_of(card, course.names, worn, mocap, t, len(course.times)) for t in mocap.trials
-    ]
+    rest = [t for t in mocap.trials if t.name not in without]
+    if len(rest) < 2:
+        raise UserError(
+            f"{path}: {len(rest)} of its {len(mocap.trials)} trials were not fitted on; a baseline "
+            "needs two or more"
+        )
+    trials = [values_of(card, course.names, worn, mocap, t, len(course.times)) for t in rest]
     count = min(len(t) for t in trials)
     real = gauge.baseline([gauge.generalised(t[:count], card.quantity) for t in trials])
     found = gauge.generalised(course.values[:count], card.quantity)

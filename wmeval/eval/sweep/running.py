@@ -31,6 +31,7 @@ from wmeval.eval.sweep.cells import (
     fraction,
 )
 from wmeval.eval.sweep.depths import LIMIT, deepest
+from wmeval.eval.sweep.fitted import fitted_trials
 from wmeval.eval.sweep.measure import measure
 from wmeval.eval.sweep.toss import FAMILY, run_toss
 from wmeval.jobs import installed
@@ -345,9 +346,12 @@ def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | N
             ),
         }
     try:
+        without = (
+            fitted_trials(cell.config, cell.engine.adapter, Path(cell.data)) if cell.data else ()
+        )
         found = measure(
             ready.card, cell.subtask, cell.material, ready.built, log, data=cell.data,
-            recorded_drive=bool(cell.drive),
+            without=without, recorded_drive=bool(cell.drive),
         )  # fmt: skip
     except UserError as error:
         found = ()

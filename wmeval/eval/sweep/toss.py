@@ -44,6 +44,7 @@ from wmeval.eval.fitting.tosses import (
 )
 from wmeval.eval.statistics import cluster_bootstrap
 from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, Status, fraction
+from wmeval.eval.sweep.fitted import fitted_trials
 from wmeval.eval.truths.real import (
     TossErrors,
     TossSigma,
@@ -209,9 +210,10 @@ def run_toss(
     """
     settings = toss_settings(cell)
     fit = fitted_of(cell)
-    fitted_on = fit.identified.trials if fit is not None and fit.identified is not None else ()
+    data = data_file(cell)
+    fitted_on = fitted_trials(cell.config, cell.engine.adapter, data)
     wanted = wanted_of(cell.subtask)
-    mocap = read_tosses(data_file(cell))
+    mocap = read_tosses(data)
     cube = cube_of(dict(mocap.header.metadata), settings.changes.get("cube", {}))
     dt = fraction(cell.grid.get("dt", settings.dt))
     config = engine_config(cell, settings.config)
