@@ -109,7 +109,7 @@ def test_gymnasiums_checker_has_no_complaint(env_id):
 
 
 def test_an_engine_without_the_physics_is_refused_in_one_line():
-    with pytest.raises(UserError, match=r"Funnel-v0 does not run on bullet: it has no textile"):
+    with pytest.raises(UserError, match=r"Funnel-v0 does not run on bullet: its textiles are not"):
         make("Funnel", engine="bullet")
     with pytest.raises(UserError, match=r"FoamBending-v0 .* needs? .*GPU.*newton or genesis"):
         make("FoamBending", engine="physx")
