@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from wmeval.errors import UserError
-from wmeval.eval import conformance
-from wmeval.eval.conformance import CHECKS, rows_of, run_suite, spec_of
+from wmeval.eval.conformance import CHECKS, measures, rows_of, run_suite, scenes, spec_of
+from wmeval.eval.sweep.gates import kind_of
 from wmeval.eval.truths.rigid import swing_angle
 from wmeval.jobs import installed
 from wmeval.records import CameraLog, LightLog, StateLog, WorldLog
 from wmeval.sim.protocol import EngineConfig
 
-RIGID = [name for name in CHECKS if name not in ("cloth_stretch", "bar_stretch")]
+RIGID = [name for name in CHECKS if kind_of(name) == "rigid"]
 
 
 def log_of(position, *, dt=Fraction(1, 180), linear=None, angular=None, vertices=None):
@@ -49,14 +49,26 @@ T = np.arange(181) / 180
 
 def test_gravity_and_friction_are_read_from_accelerations():
     fall = log_of(path(181, z=5 - 1.62 * T**2 / 2))
-    assert conformance.effective_gravity(fall) == pytest.approx(1.62, rel=1e-9)
+    assert measures.effective_gravity(fall) == pytest.approx(1.62, rel=1e-9)
     angle, friction = math.radians(30), 0.22
     gone = 9.81 * (math.sin(angle) - friction * math.cos(angle)) * T**2 / 2
     slide = log_of(path(181, x=gone * math.cos(angle), z=-gone * math.sin(angle)))
     measured = CHECKS["friction_slide"].measure(slide)
     assert measured == pytest.approx(friction, abs=1e-9)
     creeping = log_of(path(181, x=0.004 * T))
-    assert conformance.creep(creeping) == pytest.approx(0.002, rel=0.02)
+    assert measures.creep(creeping) == pytest.approx(0.002, rel=0.02)
+
+
+def test_friction_on_cloth_is_read_while_the_cube_slides():
+    for friction in (0.0, 0.3, 0.6):
+        stop = 1.0 / (9.81 * friction) if friction else 9.0
+        t = np.minimum(T[:37], stop)
+        slid = path(37, x=t - 9.81 * friction * t**2 / 2)
+        speed = path(37, x=1 - 9.81 * friction * t)
+        measured = CHECKS["cloth_slide"].measure(log_of(slid, linear=speed))
+        assert measured == pytest.approx(friction, abs=1e-9)
+    with pytest.raises(UserError, match="did not slide"):
+        measures.cloth_friction(log_of(path(37), linear=path(37, x=np.where(T[:37] > 0, 0.0, 1.0))))
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.3, 0.9])
@@ -64,7 +76,7 @@ def test_restitution_is_the_ratio_of_speeds_about_the_impact(restitution):
     speed = np.where(T < 0.3, -9.81 * T, restitution * 9.81 * 0.3 - 9.81 * (T - 0.3))
     speed[T > 0.36] = 0.0
     log = log_of(path(181), linear=path(181, z=speed))
-    assert conformance.effective_restitution(log) == pytest.approx(restitution, abs=0.02)
+    assert measures.effective_restitution(log) == pytest.approx(restitution, abs=0.02)
 
 
 def test_period_and_energy_of_an_exact_pendulum_are_right():
@@ -75,10 +87,10 @@ def test_period_and_energy_of_an_exact_pendulum_are_right():
     rate = np.gradient(angle, 1 / 720)
     log = log_of(places, dt=Fraction(1, 720), angular=path(3601, y=-rate))
     exact = small * 2 / math.pi * float(_ellipk(math.sin(amplitude / 2) ** 2))
-    assert conformance.pendulum_period(log) == pytest.approx(exact, rel=1e-5)
-    assert conformance.pendulum_energy(log) == pytest.approx(1.0, abs=1e-3)
+    assert measures.pendulum_period(log) == pytest.approx(exact, rel=1e-5)
+    assert measures.pendulum_energy(log) == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(UserError, match="did not swing through twice"):
-        conformance.pendulum_period(log.rows(slice(0, 100)))
+        measures.pendulum_period(log.rows(slice(0, 100)))
 
 
 def _ellipk(m):
@@ -91,9 +103,9 @@ def _ellipk(m):
 def test_the_top_s_precession_solves_its_equation_of_motion():
     """Steady precession keeps dL/dt = torque: checked with the full vectors, not the formula."""
     top = CHECKS["top"].scene().bodies[0]
-    rate = conformance.top_precession()
-    tilt, arm = math.radians(20), conformance._TOP["arm"]
-    r, h = conformance._TOP["radius"], conformance._TOP["height"]
+    rate = scenes.top_precession()
+    tilt, arm = math.radians(20), scenes.TOP["arm"]
+    r, h = scenes.TOP["radius"], scenes.TOP["height"]
     axis = np.array((math.sin(tilt), 0, math.cos(tilt)))
     turning = np.array(top.angular_velocity)
     across = (3 * r * r + h * h) / 12 + arm * arm
@@ -103,7 +115,7 @@ def test_the_top_s_precession_solves_its_equation_of_motion():
     assert change == pytest.approx(torque, abs=1e-9)
     assert np.array(top.linear_velocity) == pytest.approx(np.cross(turning, arm * axis))
     circle = path(181, x=np.cos(2.5 * T), y=np.sin(2.5 * T))
-    assert conformance.precession(log_of(circle)) == pytest.approx(2.5, rel=1e-9)
+    assert measures.precession(log_of(circle)) == pytest.approx(2.5, rel=1e-9)
 
 
 def test_stiffness_is_read_from_how_far_a_strip_and_a_bar_hang():
@@ -136,7 +148,11 @@ def test_an_engine_gives_what_is_asked(engine):
     found = {o.check: o for o in outcomes}
     wrong = {n: (found[n].effective, found[n].reason) for n in RIGID if found[n].status != "ok"}
     assert not wrong
-    for name, kind in (("cloth_stretch", "cloth"), ("bar_stretch", "soft")):
+    for name, kind in (
+        ("cloth_stretch", "cloth"),
+        ("cloth_slide", "cloth"),
+        ("bar_stretch", "soft"),
+    ):
         assert found[name].status == "not_run"
         assert f"engine {engine} has no {kind}" in found[name].reason
         assert found[name].effective is None

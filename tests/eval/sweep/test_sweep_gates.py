@@ -63,6 +63,24 @@ def test_the_most_particular_row_is_taken():
     assert rests_on("textile_flinging", "1", "sum", "curvature_sums_to_zero") == ()
 
 
+@pytest.mark.parametrize("family", ["tablecloth_pulling", "funnel", "rotating_ball"])
+def test_what_slides_on_cloth_counts_only_where_cloth_has_its_friction(family):
+    """A rigid cube on a rigid board says nothing of it."""
+    card = families()[family]
+    (subtask, *_), (material, *_) = card.subtasks, card.materials
+    (cell,) = cells_of(f"{family}/{subtask}/{material}", "tuned", "newton")
+    rows = [
+        row_of(cell, name, CHECKS[name].asked, "ok")
+        for name in ("cloth_stretch", "friction_slide")
+    ]  # fmt: skip
+    rows.append(row_of(cell, "cloth_slide", 0.6, "off"))
+    (m,) = gated([result_of(cell, 1.0)], rows)[0].measurements
+    assert (m.counts, m.because) == (False, "cloth_slide: 0.6 of 0.3")
+    _, _, dt, settings = profile_of(cell)
+    (own,) = [s for s in suites_of([cell]) if (str(s.dt), s.settings) == (dt, settings)]
+    assert {"cloth_stretch", "cloth_slide"} <= set(own.checks)
+
+
 def test_checks_run_under_the_settings_of_their_cells():
     cells = cells_of("slope_slider/2/wood", grid="dt=1/360,1/720")
     suites = suites_of(cells)
@@ -83,7 +101,7 @@ def test_checks_run_under_the_settings_of_their_cells():
     (rope,) = [s for s in suites if "cloth_stretch" in s.checks]
     assert json.loads(rope.settings)["options"]["solver"] == "vbd"
     assert kind_of("cloth_stretch") == "textile"
-    assert set(rope.checks) == {"free_fall", "friction_slide", "cloth_stretch"}
+    assert set(rope.checks) == {"free_fall", "friction_slide", "cloth_stretch", "cloth_slide"}
 
 
 def test_what_is_not_installed_has_no_checks(nothing_installed):

@@ -37,7 +37,7 @@ from wmeval.sim.world import World
 
 _FREE, _SLIDE, _STICK = "free_fall", "friction_slide", "friction_stick"
 _SWING, _ENERGY, _MOMENTUM = "pendulum_period", "pendulum_energy", "collision_momentum"
-_CLOTH, _BAR = "cloth_stretch", "bar_stretch"
+_CLOTH, _ON_CLOTH, _BAR = "cloth_stretch", "cloth_slide", "bar_stretch"
 
 RESTS: Mapping[tuple[str, str, str], tuple[str, ...]] = {
     # (family, subtask, number); "" stands for every one; the first row that fits is taken, from
@@ -64,9 +64,9 @@ RESTS: Mapping[tuple[str, str, str], tuple[str, ...]] = {
     ("textile_stretching", "", ""): (_CLOTH,),
     ("textile_bending", "", ""): (_CLOTH,),
     ("textile_flinging", "", ""): (_CLOTH,),
-    ("funnel", "", ""): (_CLOTH,),
-    ("rotating_ball", "", ""): (_CLOTH,),
-    ("tablecloth_pulling", "", ""): (_CLOTH, _SLIDE),
+    ("funnel", "", ""): (_CLOTH, _ON_CLOTH),
+    ("rotating_ball", "", ""): (_CLOTH, _ON_CLOTH),
+    ("tablecloth_pulling", "", ""): (_CLOTH, _ON_CLOTH, _SLIDE),
     ("tablecloth_pulling", "", "stretch"): (_CLOTH,),
     ("foam_stretching", "", ""): (_BAR,),
     ("foam_compressing", "", ""): (_BAR,),
