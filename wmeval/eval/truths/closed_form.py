@@ -133,7 +133,7 @@ _ROWS = (
     ),
     ClosedForm(
         "rod_sticks_and_slips", ("stick_stack",), _ALL, soft.rod_sticks_and_slips,
-        "until the end slips", "clamped-hinged beam with a bow (soft.stick_slip)", 0.10,
+        "until the end slips", "clamped beam on the rim of its end (soft.stick_slip)", 0.10,
     ),
     ClosedForm(
         "blocks_hang", ("cantilever_beam",), _ALL, soft.blocks_hang,

@@ -205,26 +205,39 @@ class Stick:
 
 
 def stick_slip(young: float, radius: float, length: float, friction: float, press: float) -> Stick:
-    """The way d at which the end slips: mu (E A / L) (p - 0.6 d^2 / L) = 3 E I d / L^3.
+    """The way d at which the lower end slips, standing on the rim of its flat face (ours).
 
-    The end sticks as on a hinge: lateral force 3 E I d / L^3, while the rod's bow takes
-    0.6 d^2 / L from the press p. Good to a tenth: small rotation, no shear, no beam-column effect.
+    A beam (E I), clamped above, whose end has tipped onto its rim by th. The normal force N acts at
+    the radius r from the axis, and its moment N r bends the rod back:
+    th = 3 d / 2 L - N r L / 4 E I, lateral force V = 3 E I d / L^3 + 3 N r / 2 L. What tips lifts:
+    N = (E A / L) (p + r th - s), s being half the integral of the squared slope, and V = mu N.
+    A hinge on the axis, without r, would slip at half the way. Good to a tenth: small rotation, no
+    shear, no beam-column effect.
 
     Args:
         young: E [Pa].
-        radius: of the rod [m].
+        radius: r of the rod [m].
         length: L [m].
         friction: mu.
         press: p [m].
     """
     axial = young * math.pi * radius**2 / length
     bend = young * math.pi * radius**4 / 4
-    lateral = 3 * bend / length**3
+
+    def normal(d: float) -> float:
+        def over(force: float) -> float:
+            back = force * radius * length / (4 * bend)
+            lean = d / length
+            bow = length / 2 * (1.2 * lean**2 - 0.2 * lean * back + 2 / 15 * back**2)
+            return axial * (press + radius * (1.5 * lean - back) - bow) - force
+
+        return float(brentq(over, 0.0, 10 * axial * (press + radius))) if over(0.0) > 0 else 0.0
 
     def left(d: float) -> float:
-        return friction * axial * (press - 0.6 * d**2 / length) - lateral * d
+        force = normal(d)
+        return friction * force - 3 * bend * d / length**3 - 1.5 * force * radius / length
 
-    slip = float(brentq(left, 0.0, math.sqrt(press * length / 0.6)))
+    slip = float(brentq(left, 0.0, length / 2))
     return Stick(axial * press, 20.19 * bend / length**2, slip)
 
 
