@@ -1,5 +1,6 @@
 """CubeToss: engines against tosses of a cube, made up with known answers and real ones."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.eval.sweep.tables import terminal_tables
 from wmeval.eval.sweep.toss_section import band
 from wmeval.eval.sweep.toss_standing import difference, standings
+from wmeval.jobs import installed
 from wmeval.sim.protocol import EngineConfig
 
 REAL = Path(__file__).parents[4] / "shared/data/contactnets/contactnets_cube_tosses.npz"
@@ -42,9 +44,11 @@ def tosses_file(path, tosses=3, frames=20, error=0.0):
     return path
 
 
-def sweep(tmp_path, data, task="cube_toss", config="tuned", engines="bullet", **options):
+def sweep(
+    tmp_path, data, task="cube_toss", config="tuned", engines="bullet", twice="none", **options
+):
     cells = planning.plan(
-        parse_engines(engines), planning.tasks_of(task), [config], tosses=str(data)
+        parse_engines(engines), planning.tasks_of(task), [config], tosses=str(data), twice=twice
     )
     return run_sweep(cells, tmp_path / "s", workers=0, conformance=False, **options)
 
@@ -90,7 +94,9 @@ def test_states_between_substeps_are_interpolated():
 
 
 def result(label, error, spread=8.0, tosses=None, status="ok"):
-    (cell,) = planning.plan(parse_engines("bullet"), planning.tasks_of("cube_toss"), ["tuned"])
+    (cell,) = planning.plan(
+        parse_engines("bullet"), planning.tasks_of("cube_toss"), ["tuned"], twice="none"
+    )
     engine = cell.engine.model_copy(update={"label": label})
     return CellResult(
         cell=cell.model_copy(update={"engine": engine}), key=label, status=status,
@@ -207,11 +213,50 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch, nothing_installed):
     with pytest.raises(UserError, match="write how many tosses"):
         planning.tasks_of("cube_toss/few")
     monkeypatch.setattr(tosses, "data_home", lambda: tmp_path / "none")
-    cells = planning.plan(parse_engines("bullet,isaac"), planning.tasks_of("cube_toss"), ["tuned"])
+    cells = planning.plan(
+        parse_engines("bullet,isaac"), planning.tasks_of("cube_toss"), ["tuned"], twice="none"
+    )
     results = run_sweep(cells, tmp_path / "s", workers=0, conformance=False)
     assert [c.status for c in results.cells] == ["not_run", "not_run"]
     assert "wmeval data get contactnets" in results.cells[0].reason
     assert results.cells[1].reason == "Isaac Sim is not installed"
+
+
+def test_the_fewest_tosses_of_every_engine_run_twice():
+    cells = planning.plan(
+        parse_engines("bullet,newton"), planning.tasks_of("cube_toss/9,cube_toss/9x2,cube_toss"),
+        ["tuned"],
+    )  # fmt: skip
+    again = [(c.engine.label, c.subtask) for c in cells if c.repeat]
+    assert again == [("bullet", "9x2"), ("newton", "9x2")]
+
+
+@pytest.mark.accept
+@pytest.mark.parametrize("engine", ["bullet", "physx", "newton", "genesis"])
+def test_the_same_tosses_twice_are_the_same_bits(tmp_path, engine):
+    if engine != "bullet" and installed.version(engine) is None:
+        pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
+    data = tosses_file(tmp_path / "t.npz", frames=60)  # they come down and tumble
+    results = sweep(tmp_path, data, "cube_toss/2x3", engines=engine, twice="first")
+    assert [c.status for c in results.cells] == ["ok", "ok"]
+    assert results.cells[0].sha256
+    (one,) = results.twice
+    assert (one.same, one.spread) == (True, 0.0)
+
+
+def test_tosses_that_differ_say_by_how_much(tmp_path, monkeypatch):
+    offsets = iter([0.0, 2e-3])
+    flown = toss.fly
+
+    def off(*args, **kwargs):
+        by = next(offsets)
+        return [replace(f, position=f.position + by) for f in flown(*args, **kwargs)]
+
+    monkeypatch.setattr(toss, "fly", off)
+    data = tosses_file(tmp_path / "t.npz")
+    (one,) = sweep(tmp_path, data, "cube_toss/2x2", twice="first").twice
+    assert not one.same
+    assert one.spread == pytest.approx(2e-3, abs=1e-9)
 
 
 def test_a_sweep_of_tosses_stops_at_its_limit(tmp_path):

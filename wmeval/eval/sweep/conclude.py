@@ -55,11 +55,16 @@ def agreements(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Agreement, 
 
 
 def _difference(a: Mapping[str, NDArray[Any]], b: Mapping[str, NDArray[Any]]) -> float:
-    """Of bodies and markers at every frame, of what bends also at the instants of its strip."""
+    """Of bodies and markers at every frame, of what bends also at the instants of its strip.
+
+    Of tosses at their last frames.
+    """
     worst = 0.0
     strips = np.array_equal(a.get("strip", ()), b.get("strip", ()))
     for name in a.keys() & b.keys():
-        if name in ("position", "markers") or (strips and name.startswith("vertices/")):
+        if name in ("position", "markers", "toss_ends") or (
+            strips and name.startswith("vertices/")
+        ):
             n = min(len(a[name]), len(b[name]))
             if a[name].size and b[name].size:
                 worst = max(worst, float(np.abs(a[name][:n] - b[name][:n]).max()))

@@ -9,6 +9,7 @@ its own and is scored only on tosses that it was not fitted on.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import time
@@ -255,9 +256,21 @@ def run_toss(
         facts=_facts(made, cube, wanted, settings, fitted_on, len(mocap.trials))
         | _more_facts(fit, mocap),
         frames=sum(len(t.errors[0].position) for t in made), wall_s=wall,
+        sha256=_bits(flights) if status == "ok" else "",
         measurements=numbers(made) if made else (),
     )  # fmt: skip
-    return result, _arrays(made)
+    ends = [f.position[-1] for f in flights if f is not None]
+    return result, _arrays(made) | ({"toss_ends": np.array(ends)} if made else {})
+
+
+def _bits(flights: list[Flight | None]) -> str:
+    """Sha256 of all simulated states."""
+    told = hashlib.sha256()
+    for f in flights:
+        if f is not None:
+            told.update(f.position.tobytes())
+            told.update(f.quaternion_wxyz.tobytes())
+    return told.hexdigest()
 
 
 def _facts(
