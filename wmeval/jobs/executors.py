@@ -84,6 +84,18 @@ EXECUTORS: dict[str, str] = {
 """Where work runs: processes of this machine, or of a Ray cluster."""
 
 
+def check_executor(name: str, address: str | None = None) -> None:
+    """Refuse what `make_executor` would refuse by its name alone.
+
+    Raises:
+        UserError: no such executor, or an address for "local".
+    """
+    if name not in EXECUTORS:
+        raise UserError(f"unknown executor {name!r}: choose from {', '.join(EXECUTORS)}")
+    if name == "local" and address:
+        raise UserError(f"the address {address} of a cluster is for executor ray, not for local")
+
+
 def make_executor(
     name: str,
     *,
@@ -108,13 +120,10 @@ def make_executor(
     Raises:
         UserError: no such executor, one that is not installed, or an address for "local".
     """
-    if name not in EXECUTORS:
-        raise UserError(f"unknown executor {name!r}: choose from {', '.join(EXECUTORS)}")
+    check_executor(name, address)
     placed: dict[str, Any] = {}
     if name != "local":
         placed = {"needs": needs or Needs(), "address": address, "folder": folder}
-    elif address:
-        raise UserError(f"the address {address} of a cluster is for executor ray, not for local")
     module, _, attribute = EXECUTORS[name].partition(":")
     made: Executor = getattr(import_module(module), attribute)(
         workers=workers, timeout=timeout, max_bytes=max_bytes, **placed

@@ -271,7 +271,8 @@ def test_a_sheet_s_cells_are_a_setting_of_the_grid():
     )
     count = [len(prepare(c).built.scene.deformables[0].pins[0].vertices) for c in (fine, coarse)]
     assert count == [21, 11]
-    (wrong,) = cells_of("bouncing_ball", grid="cell=0.02", twice="none")
+    (ball,) = cells_of("bouncing_ball", twice="none")
+    wrong = ball.model_copy(update={"grid": {"cell": 0.02}})
     with pytest.raises(UserError, match="families with a sheet or foam, not of bouncing_ball"):
         prepare(wrong)
 

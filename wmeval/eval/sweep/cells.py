@@ -7,9 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
-from wmeval.errors import UserError, one_line
+from wmeval.errors import UserError, first_problem, one_line
 from wmeval.jobs import installed
 from wmeval.jobs.ledger import checksum
 from wmeval.scene import Card
@@ -167,8 +167,8 @@ def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
         options["python"] = cell.engine.python
     try:
         return EngineConfig.model_validate({**base.model_dump(), **fields, "options": options})
-    except ValueError as error:
-        raise UserError(f"--grid: {one_line(str(error), 200)}") from error
+    except ValidationError as error:
+        raise UserError(f"--grid: {one_line(first_problem(error), 200)}") from error
 
 
 class Measurement(Card):

@@ -21,6 +21,7 @@ from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
 from wmeval.eval.sweep.driven import leads
 from wmeval.eval.sweep.fitted import fitted_trials
 from wmeval.eval.sweep.recorded import is_of, recording
+from wmeval.eval.sweep.refused import refuse
 from wmeval.eval.sweep.toss import FAMILY, data_file, wanted_of
 
 Twice = Literal["first", "all", "none"]
@@ -215,8 +216,9 @@ def plan(
     ``drives`` are of `wmeval.eval.sweep.driven.parse_drives`.
 
     Raises:
-        UserError: fitted numbers of another family, or a recording of which it is not known which
-            trials they were fitted on.
+        UserError: fitted numbers of another family, a recording of which it is not known which
+            trials they were fitted on, or one of no task here; and what
+            `wmeval.eval.sweep.refused.refuse` refuses.
     """
     out = []
     for engine in engines:
@@ -240,7 +242,31 @@ def plan(
             _check_fitted(cells)
             out += cells
             out += [c.model_copy(update={"repeat": 1}) for c in _again(cells, twice)]
+    _check_used(out, tasks, tosses, real)
+    refuse(out)
     return tuple(out)
+
+
+def _check_used(
+    cells: Sequence[Cell], tasks: Sequence[Task], tosses: str, real: Sequence[str]
+) -> None:
+    """Refuse a recording that nothing would be held against."""
+    used = {c.data for c in cells}
+    if tosses and tosses not in used:
+        raise UserError(f"--tosses {tosses}: no task here is {FAMILY}: name it in --tasks")
+    for path in real:
+        if path in used:
+            continue
+        h = recording(path).header
+        of = "/".join(x or "*" for x in (h.family, h.subtask, h.material))
+        mine = next(
+            (t for t in tasks if is_of(recording(path), t.family, t.subtask, t.material)), None
+        )
+        if mine is None:
+            raise UserError(f"--real {path}: it measures {of}, which no task here is")
+        raise UserError(
+            f"--real {path}: {_recording(mine, real)} measures {of} as well: give one of them"
+        )
 
 
 def _check_fitted(cells: Sequence[Cell]) -> None:

@@ -16,7 +16,7 @@ import wmeval
 from wmeval.assets.gauge_cards import families
 from wmeval.datasets.checksums import sha256_of
 from wmeval.envs.gauge.configurations import NAMES, file_of, settings_of
-from wmeval.errors import UserError, one_line
+from wmeval.errors import DiskError, UserError, one_line
 from wmeval.eval.results import dumps
 from wmeval.eval.sweep import conclude
 from wmeval.eval.sweep.cells import Cell, CellResult, EngineSpec
@@ -34,9 +34,10 @@ from wmeval.eval.sweep.folder import (
 from wmeval.eval.sweep.gates import Suite, conformance_rows, failed_rows, gated, suites_of
 from wmeval.eval.sweep.results import SweepResults, flat_rows
 from wmeval.eval.sweep.running import Arrays, last_world, prepare, run_cell, version_of
+from wmeval.eval.sweep.shards import whole_shards
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings
 from wmeval.jobs.atomic import claim, write_text
-from wmeval.jobs.executors import Outcome, make_executor
+from wmeval.jobs.executors import Outcome, check_executor, make_executor
 from wmeval.jobs.ledger import checksum
 from wmeval.records import WorldLog
 
@@ -121,9 +122,10 @@ def run_sweep(
             rest may take; None: nothing says yet.
 
     Raises:
-        UserError: the folder holds something else, or another run writes there.
+        UserError: the folder holds something else, another run writes there, or the disk is full.
     """
     out = Path(out)
+    check_executor(executor, address)
     with claim(out):
         SWEEP_FOLDER.refuse_others(out)
         if overwrite and out.exists():
@@ -131,10 +133,6 @@ def run_sweep(
         keys = {c.name: c.key(stamp(c)) for c in cells}
         if len(keys) != len(cells):
             raise UserError("a cell stands in the plan twice: name every engine and task once")
-        write_text(
-            out / "sweep.json",
-            json.dumps({"format": "wmeval-sweep/1", "plan": plan or {}}, indent=1) + "\n",
-        )
         done: dict[str, CellResult] = {}
         units: list[Unit] = []
         for cell in cells:
@@ -162,6 +160,8 @@ def run_sweep(
         def heard(number: int, outcome: Outcome[CellResult | None]) -> None:
             nonlocal ended
             kind, what, key = units[number]
+            if isinstance(outcome.fault, DiskError):  # so would all that are left
+                raise outcome.fault
             ended += 1
             build = outcome.value.build_s if outcome.value is not None else None
             estimate.ended(number, outcome.seconds, build or 0.0)
@@ -184,6 +184,7 @@ def run_sweep(
             executor, workers=workers, timeout=None if limit is None else limit + BUILD_LIMIT,
             address=address, folder=out,
         ) as pool:  # fmt: skip
+            _write_plan(out, plan or {})
             pool.map(
                 partial(run_unit, out=str(out.absolute()), limit=limit), units, on_outcome=heard
             )
@@ -279,11 +280,12 @@ def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
     """Join shards: their cells, and what all of them say together.
 
     Raises:
-        UserError: a part holds no sweep, or no cell is there.
+        UserError: a part holds no sweep or did not end, a shard is missing, or no cell is there.
     """
     out = Path(out)
     with claim(out):
         SWEEP_FOLDER.refuse_others(out)
+        plans = whole_shards(out, [Path(p) for p in parts])
         for part in parts:
             take_over(out, Path(part))
         results = [
@@ -299,14 +301,17 @@ def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
                 r.cell.engine.label, r.cell.config, order.get(r.cell.family, 99), r.cell.name
             )
         )  # fmt: skip
-        plan: dict[str, JsonValue] = {"merged": len(parts)}
-        write_text(
-            out / "sweep.json",
-            json.dumps({"format": "wmeval-sweep/1", "plan": plan}, indent=1) + "\n",
-        )
+        plan: dict[str, JsonValue] = {"merged": len(parts), "of": plans}
+        _write_plan(out, plan)
         made = gather(out, results, suites_of([r.cell for r in results]), plan)
         write_results(out, made)
     return made
+
+
+def _write_plan(out: Path, plan: dict[str, JsonValue]) -> None:
+    write_text(
+        out / "sweep.json", json.dumps({"format": "wmeval-sweep/1", "plan": plan}, indent=1) + "\n"
+    )
 
 
 def _write_suite(out: Path, key: str, rows: list[dict[str, JsonValue]]) -> None:

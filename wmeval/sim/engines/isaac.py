@@ -57,7 +57,7 @@ OPTIONS = {
 CHOICES = {"solver": ("TGS", "PGS")}
 LIMIT = 3600.0
 """Time-out of a job where none is given [s]."""
-_MAX_ITERATIONS = 255
+MAX_ITERATIONS = 255
 _CONTACTS = Contacts.empty()
 
 
@@ -112,8 +112,8 @@ class IsaacEngine(Stage):
         """
         self._set_stage(scene, dt)
         self._numbers, self._words = options_of("isaac", OPTIONS, config, CHOICES)
-        if config.iterations > _MAX_ITERATIONS:
-            raise UserError(f"isaac iterations = {config.iterations}: give 1 to {_MAX_ITERATIONS}")
+        if config.iterations > MAX_ITERATIONS:
+            raise UserError(f"isaac iterations = {config.iterations}: give 1 to {MAX_ITERATIONS}")
         self._meshes, self._config, self._drivers = meshes, config, tuple(drivers)
         self._settle = 0
         self._log = self._answer = None

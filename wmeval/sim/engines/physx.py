@@ -47,7 +47,8 @@ OPTIONS = {
     "ccd": (0, 0, 1),
     "max_depenetration_velocity": (1e3, 1e-3, 1e6),
 }
-_MAX_ITERATIONS = 255
+CHOICES = {"combine": ("product", "mean")}
+MAX_ITERATIONS = 255
 # From the z axis, along which our cylinders and capsules lie, to SAPIEN's x axis.
 _UPRIGHT = (float(np.sqrt(0.5)), 0.0, -float(np.sqrt(0.5)), 0.0)
 
@@ -64,9 +65,9 @@ class PhysxEngine(SteppedEngine):
     # --- making -----------------------------------------------------------------------------------
 
     def _make(self, scene: Scene, meshes: Meshes, config: EngineConfig) -> None:
-        numbers, words = options_of("physx", OPTIONS, config, {"combine": ("product", "mean")})
-        if config.iterations > _MAX_ITERATIONS:
-            raise UserError(f"physx iterations = {config.iterations}: give 1 to {_MAX_ITERATIONS}")
+        numbers, words = options_of("physx", OPTIONS, config, CHOICES)
+        if config.iterations > MAX_ITERATIONS:
+            raise UserError(f"physx iterations = {config.iterations}: give 1 to {MAX_ITERATIONS}")
         with warnings.catch_warnings():
             # It asks for a Vulkan library, which no physics needs.
             warnings.simplefilter("ignore")
