@@ -40,6 +40,7 @@ HOLDS = {
     "textile_bending/1/oxford": (
         None, {"cell": 0.04}, {"sag_half": 0.05, "sag_three_quarters": 0.05, "sag": 0.05},
     ),
+    "stick_stack/1/soft": (1.2, {}, {"slip": 0.10}),
     "tablecloth_pulling/1/wood": (0.1667, {}, {"acceleration": 0.05}),
 }  # fmt: skip
 

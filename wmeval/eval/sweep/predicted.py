@@ -23,7 +23,7 @@ from wmeval.scene import Cloth, Sheet
 F8 = NDArray[np.float64]
 BENT = 2.5e-3
 """Deflection at which a pressed beam's shape is read [m]."""
-SLIPPED = 1e-3
+SLIPPED = 2.5e-4
 """By how much an end has slipped that slips [m]."""
 
 
@@ -262,11 +262,14 @@ def _hangs_bent(r: Record, p: Prediction) -> dict[str, float]:
 
 
 def _slips(r: Record, p: Prediction) -> dict[str, float]:
-    """Way of the clamp by which the rod's lower end has moved by a millimetre, without it."""
+    """Way of the clamp aside by which the middle of the rod's lower end has slipped."""
     rest = r.state.vertices["rod"][0]
     low = int(np.argmin(np.abs(rest - [*rest[:, :2].mean(axis=0), rest[:, 2].min()]).sum(axis=1)))
     end, clamp = r.state.vertices["rod"][:, low], r.path("clamp")
-    moved, way = np.abs(end[:, 0] - end[0, 0]), np.abs(clamp[:, 0] - clamp[0, 0])
+    way = np.abs(clamp[:, 0] - clamp[0, 0])
+    # From where it stands when the press is over.
+    moved = np.abs(end[:, 0] - end[max(0, int(np.argmax(way > 1e-6)) - 1), 0])
+    moved[way <= 1e-6] = 0.0
     frame = int(np.argmax(moved > SLIPPED))
     if not frame:
         return {}

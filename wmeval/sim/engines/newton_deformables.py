@@ -19,7 +19,7 @@ from wmeval.sim.engines.pins import Pinned, pinned_vertices
 from wmeval.sim.protocol import Vec
 
 F8 = NDArray[np.float64]
-_SOLID_RADIUS = 1e-3
+_SOLID_RADIUS = 1e-5
 """Of the particles of a solid's surface [m]: its skin."""
 
 
