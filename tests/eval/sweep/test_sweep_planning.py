@@ -115,6 +115,10 @@ def test_the_shortest_cell_of_each_kind_runs_twice():
         ("bullet", "rigid"), ("newton", "rigid"), ("newton", "textile"), ("newton", "soft")
     }  # fmt: skip
     assert len(again) == len(kinds)
+    # An engine that runs whole jobs is no exception.
+    jobs = planning.plan(parse_engines("isaac"), tasks, ["published-settings"])
+    again = [families()[c.family].kind for c in jobs if c.repeat]
+    assert sorted(again) == ["rigid", "soft", "textile"]
     assert not any(c.repeat for c in planning.plan(BULLET, tasks, ["tuned"], twice="none"))
     every = planning.plan(BULLET, tasks, ["tuned"], twice="all")
     assert len(every) == 2 * len(tasks)

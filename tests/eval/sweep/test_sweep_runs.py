@@ -43,10 +43,10 @@ def small(tmp_path_factory):
 
 def test_results_hold_every_cell_and_flat_rows(small):
     out, results = small
-    assert results.counts() == {"ok": 4, "not_run": 3}
+    assert results.counts() == {"ok": 4, "not_run": 4}
     assert read_sweep(out) == results
     rows = json.loads((out / "results.json").read_text())["rows"]
-    assert len({(r["engine"], r["task"], r["repeat"]) for r in rows}) == 7
+    assert len({(r["engine"], r["task"], r["repeat"]) for r in rows}) == 8
     slid = next(r for r in rows if r["task"] == "slope_slider" and r["metric"] == "rmse")
     assert slid["truth"] == "cube_slides"
     assert slid["normalised"] == pytest.approx(slid["value"] / 18)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import RECORD_HZ, Family, families, family
 from wmeval.assets.gauge_published import published
-from wmeval.envs.gauge.configurations import NAMES, engines_of, file_of, read_fitted
+from wmeval.envs.gauge.configurations import NAMES, check_engine, file_of, read_fitted
 from wmeval.errors import UserError
 from wmeval.eval.fitting.tosses import LIKE
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
@@ -304,7 +304,9 @@ def _again(cells: Sequence[Cell], twice: Twice) -> list[Cell]:
     shortest: dict[str, tuple[int, Cell]] = {}
     for cell in cells:
         card = families()[LIKE if cell.family == FAMILY else cell.family]
-        if cell.engine.adapter not in engines_of(card):
+        try:
+            check_engine(card, cell.engine.adapter, stepped=False)
+        except UserError:  # it has not the physics: the cell says so
             continue
         if cell.family == FAMILY:
             wanted = wanted_of(cell.subtask)
