@@ -78,21 +78,33 @@ def main(job_path, states_path):
     if os.environ.get("FAKE_ISAAC_KEEP"):
         with open(os.environ["FAKE_ISAAC_KEEP"], "wb") as file, open(job_path, "rb") as given:
             file.write(given.read())
-    print("[kit] loading a great many extensions", flush=True)
+    if how != "silent":
+        print("[kit] loading a great many extensions", flush=True)
     if how == "raise":
         print("wmeval: JobError: no GPU is there", file=sys.stderr)
         print("[kit] closing", flush=True)
         sys.exit(3)
     if how == "kill":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "silent":
+        sys.stdout.flush()
+        os._exit(1)
     if how == "hang":
+        if os.environ.get("FAKE_ISAAC_PID"):
+            with open(os.environ["FAKE_ISAAC_PID"], "w") as file:
+                file.write(str(os.getpid()))
         time.sleep(600)
+    if how == "hovers":
+        job["gravity"] = [0.0, 0.0, 0.0]
     made = solve(job, arrays)
     units = {"length": "m", "mass": "kg", "time": "s", "angle": "rad"}
     name = "Isaac Sim"
     if how == "nan":
         moved = [b["motion"] for b in job["bodies"]].index("dynamic")
         made["position"][2:, moved] = np.nan
+    elif how == "last nan":
+        made["position"][:] = made["position"][0]
+        made["position"][-1, 0, 0] = np.nan
     elif how == "shape":
         made["position"] = made["position"][:, :1]
     elif how == "lacks":

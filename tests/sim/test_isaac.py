@@ -101,6 +101,7 @@ def test_every_state_comes_in_one_stretch(launcher):
     ("how", "kind", "match"),
     [
         ("raise", "error", r"ended with code 3 without an answer: JobError: no GPU is there$"),
+        ("silent", "error", "ended with code 1 without an answer, and said nothing$"),
         ("kill", "crash", "was killed by SIGSEGV without an answer: .kit. loading"),
         ("half", "protocol", "states: it is no whole file"),
         ("shape", "protocol", r"position has the shape \(3, 1, 3\), not \(3, 3, 3\)"),

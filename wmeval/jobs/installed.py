@@ -11,11 +11,13 @@ A record beside the packages says what was asked for and which versions came.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -259,6 +261,27 @@ def _version_there(python: str, package: str) -> str | None:
         return None
 
 
+def ask(arguments: list[str], limit: float) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; after the time-out [s] it is killed with all that it started.
+
+    Raises:
+        OSError: it cannot be run.
+        subprocess.TimeoutExpired: it took longer.
+    """
+    process = subprocess.Popen(
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace", start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, err = process.communicate(timeout=limit)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
 def _asked(python: str, code: str, *args: str) -> str:
     """What an interpreter prints.
 
@@ -266,19 +289,14 @@ def _asked(python: str, code: str, *args: str) -> str:
         UserError: it cannot be run, or fails.
     """
     try:
-        done = subprocess.run(
-            [python, "-I", "-c", code, *args],
-            capture_output=True,
-            text=True,
-            timeout=60.0,
-            check=False,
-        )
+        done = ask([python, "-I", "-c", code, *args], 60.0)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UserError(f"cannot run {python!r} ({error}): name a Python") from error
     if done.returncode != 0:
         said = done.stderr.strip().rpartition("\n")[2]
         raise UserError(one_line(f"{python}: {said or 'it failed'}"))
-    return done.stdout.strip()
+    # A launcher may have words of its own before.
+    return done.stdout.strip().rpartition("\n")[2]
 
 
 # --- installing -----------------------------------------------------------------------------------
@@ -414,6 +432,7 @@ __all__ = [
     "ENVIRONMENTS",
     "HOME_VARIABLE",
     "Installable",
+    "ask",
     "environment",
     "home",
     "install",

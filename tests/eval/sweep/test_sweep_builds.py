@@ -1,6 +1,12 @@
 """Two builds of one engine side by side, and an engine that is a program of its own."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from engine_worlds import engine_here
@@ -40,7 +46,9 @@ def test_two_isaac_sims_stand_side_by_side_under_their_names(launcher, tmp_path)
     results = run_sweep(cells_of(engines), tmp_path / "out", workers=0, conformance=False)
     assert results.versions == {"old": "5.1.0", "new": "6.0.0"}
     told = {c.cell.engine.label: c for c in results.cells}
-    assert [told[k].status for k in ("old", "new", "isaac")] == ["ok", "ok", "not_run"]
+    assert [told[k].status for k in ("old", "new", "isaac")] == ["diverged", "diverged", "not_run"]
+    # A bob that nothing holds is gone long before the record of ten seconds ends.
+    assert told["old"].reason.startswith("diverged at t = 2.5 s: a body is 30.4 m away")
     assert told["isaac"].reason == "Isaac Sim is not installed"
     assert told["old"].sha256 == told["new"].sha256
     # The program's own times; what it spends is not this process's to count.
@@ -55,6 +63,7 @@ def test_two_isaac_sims_stand_side_by_side_under_their_names(launcher, tmp_path)
     ("how", "status", "reason"),
     [
         ("nan", "diverged", "diverged at t = 0.0667 s: a body has no finite position"),
+        ("last nan", "diverged", "diverged at t = 9.97 s: a body has no finite position"),
         ("raise", "crash", "Isaac Sim ended with code 3 without an answer: JobError: no GPU"),
         ("altered", "crash", "Isaac Sim's states: its checksum does not fit its numbers"),
     ],
@@ -70,14 +79,39 @@ def test_a_job_that_fails_costs_its_cell(launcher, monkeypatch, how, status, rea
 
 def test_a_job_that_takes_too_long_is_a_time_out(launcher, monkeypatch):
     monkeypatch.setenv("FAKE_ISAAC", "hang")
-    monkeypatch.setattr("wmeval.eval.sweep.running.STARTING", 0.5)
     (cell,) = cells_of(f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}")
     result = run_cell(cell, "k", limit=0.5)
     assert result.status == "time_out"
-    assert result.reason.startswith("Isaac Sim gave no answer within 1 s")
+    assert (
+        result.reason
+        == "Isaac Sim gave no answer within 0.5 s: [kit] loading a great many extensions"
+    )
 
 
-def test_a_textile_job_is_mapped_and_measured(launcher):
+@pytest.mark.accept
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_hangs_ends_with_its_sweep(launcher, tmp_path, number):
+    python, pid = launcher("one", "6.0.0"), tmp_path / "pid"
+    variables = {"FAKE_ISAAC": "hang", "FAKE_ISAAC_PID": str(pid), "WMEVAL_ISAAC_PYTHON": python}
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "wmeval.cli", "sweep", "gauge", "--engines", "isaac", "--tasks",
+         "bouncing_ball", "--no-conformance", "--out", str(tmp_path / "out")],
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    sweep.send_signal(number)
+    sweep.wait(30)
+    state = Path(f"/proc/{pid.read_text()}/stat")
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_textile_job_is_mapped_and_measured(launcher, monkeypatch):
+    monkeypatch.setenv("FAKE_ISAAC", "hovers")
     (cell,) = cells_of(
         f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}", "textile_bending/1/oxford"
     )

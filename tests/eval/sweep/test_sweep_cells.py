@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from wmeval.eval.sweep import planning, running
-from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep.cells import UNSEEN, parse_engines
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import greatest_depth
 from wmeval.eval.sweep.measure import reference_of
+from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.running import prepare, run_cell
+from wmeval.eval.sweep.tables import main_lines, number_lines
 from wmeval.records import WorldLog
 from wmeval.sim.engines import bullet
 
@@ -123,7 +125,11 @@ class Spoilt(bullet.BulletEngine):
     ("how", "status", "said"),
     [
         ("nan", "diverged", "diverged at t = 0.2 s: a body has no finite position"),
-        ("far", "diverged", "diverged at t = 0.2 s: a body is 1e+05 m away"),
+        (
+            "far",
+            "diverged",
+            "diverged at t = 0.2 s: a body is 1.73e+05 m away, the scene ends at 30 m",
+        ),
         ("raise", "crash", "RuntimeError: the solver gave up at t = 0.167 s"),
         ("slow", "time_out", "time-out after 0.25 s, at t = 0.2 s of 0.567 s"),
     ],
@@ -135,6 +141,22 @@ def test_an_engine_that_fails_costs_its_cell_and_says_how(monkeypatch, how, stat
     assert result.measurements == ()
     assert result.ended <= 0.2
     assert result.seconds == pytest.approx(17 / 30)
+
+
+def test_a_table_says_that_a_record_does_not_show_a_number_and_no_more():
+    result = run_cell(cell_of("bouncing_ball", "published-settings"), "k", seconds=0.1)
+    assert result.status == "ok"
+    unseen = {m.metric for m in result.measurements if m.reason == UNSEEN}
+    assert unseen  # A tenth of a second: the ball has not bounced yet.
+    measured = tuple(
+        m.model_copy(update={"value": None, "reason": UNSEEN}) if m.metric == "rmse" else m
+        for m in result.measurements
+    )
+    result = result.model_copy(update={"measurements": measured})
+    results = SweepResults(wmeval="0", engines=(result.cell.engine,), versions={}, cells=(result,))
+    lines = number_lines(results, "published-settings")
+    assert any(e.more == UNSEEN for line in lines for e in line.entries)
+    assert main_lines(results, "published-settings")[0].entries[0].text == UNSEEN
 
 
 def test_a_body_deep_in_the_ground_is_a_penetration(monkeypatch):

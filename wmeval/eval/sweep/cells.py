@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError, computed_field, model_validator
 
 from wmeval.errors import UserError, first_problem, one_line
 from wmeval.jobs import installed
@@ -16,6 +16,8 @@ from wmeval.scene import Card
 from wmeval.sim.engines import ENGINES
 from wmeval.sim.protocol import EngineConfig
 
+UNSEEN = "the record does not show it"
+"""Reason of a number that a record has, in principle, and this one does not tell."""
 Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"]
 STATUSES: dict[Status, str] = {
     "ok": "ran to its end",
@@ -210,6 +212,15 @@ class Measurement(Card):
     counts: bool | None = None
     because: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _made_anew(cls, told: Any) -> Any:
+        """What is written with a number and worked out from it is not read."""
+        return (
+            {k: v for k, v in told.items() if k != "normalised"} if isinstance(told, dict) else told
+        )
+
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def normalised(self) -> float | None:
         """Value over GAUGE's baseline; the energy loss stays raw, as published."""

@@ -16,7 +16,7 @@ from wmeval.envs.gauge.build import Built
 from wmeval.errors import one_line
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
-from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.cells import UNSEEN, Measurement
 from wmeval.eval.sweep.conserved import kept
 from wmeval.eval.sweep.course import Course, course_of
 from wmeval.eval.sweep.driven import NO_TRUTH
@@ -68,7 +68,7 @@ def measure(
                     metric=name, truth=form.truth, value=_finite(value), unit=said.unit,
                     expected=_finite(said.value), ideal=said.ideal,
                     accuracy=TRUTHS[form.truth].accuracy, n=len(state),
-                    reason="" if _finite(value) is not None else "the record does not show it",
+                    reason="" if _finite(value) is not None else UNSEEN,
                 )
             )  # fmt: skip
     out += kept(card, built, state)
@@ -157,7 +157,7 @@ def _alone(card: Family, record: Record) -> list[Measurement]:
             Measurement(
                 metric=metric, value=found, unit=unit, n=len(record.state),
                 baseline=known.baseline if known else None,
-                reason="" if found is not None else "the record does not show it",
+                reason="" if found is not None else UNSEEN,
             )
         )  # fmt: skip
     return out

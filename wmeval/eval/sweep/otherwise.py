@@ -26,7 +26,7 @@ from wmeval.errors import UserError, one_line
 from wmeval.eval.metrics import surfaces
 from wmeval.eval.metrics.gauge import generalised
 from wmeval.eval.metrics.trajectory import rmse
-from wmeval.eval.sweep.cells import Measurement
+from wmeval.eval.sweep.cells import UNSEEN, Measurement
 from wmeval.eval.sweep.course import LEVEL, Course
 from wmeval.records import StateLog
 
@@ -127,7 +127,7 @@ def scored_otherwise(
 
 
 def _told(value: float) -> tuple[float | None, str]:
-    return (value, "") if np.isfinite(value) else (None, "the record does not show it")
+    return (value, "") if np.isfinite(value) else (None, UNSEEN)
 
 
 def unscored(quantity: Quantity, reason: str) -> Sequence[Measurement]:

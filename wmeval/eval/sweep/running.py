@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import RECORD_HZ, Family, Sheet, Sphere, families
 from wmeval.clock import SceneClock
+from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.build import Built, build, foam_of
 from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
 from wmeval.envs.gauge.family_env import CHAINED
@@ -46,10 +47,10 @@ Arrays = dict[str, NDArray[Any]]
 FRAME = Fraction(1, RECORD_HZ)
 REASON = 200
 """Characters of a reason."""
-STARTING = 300.0
-"""Time that a program of its own may take to start, beside a cell's limit [s]."""
-FAR = 1e3
-"""A coordinate beyond this has left the scene for good [m]."""
+FAR = 30.0
+"""Scene's sizes from its middle beyond which something has left it for good."""
+LEAST_SIZE = 1.0
+"""Of a scene, for that bound [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,12 +238,13 @@ def _stepped(
         world = open_world(spec, instead_of=last_world.pop() if last_world else None)
         step = spec.clock.substeps
         ends = [((), k * step) for k in range(1, ready.frames)]
-        foresee(world, ends, limit=None if limit is None else limit + STARTING)
+        # A program of its own has no more than this to start in, too: only its answer tells.
+        foresee(world, ends, limit=limit)
         try:
             states.append(world.reset())
             build_s = time.perf_counter() - began
             start, used = time.perf_counter(), cpu_seconds(world)
-            status, reason = _advance(world, spec, ready.frames, states, limit)
+            status, reason = _advance(world, spec, ready, states, limit)
             wall = time.perf_counter() - start
             now = cpu_seconds(world)
             cpu = None if used is None or now is None else now - used
@@ -257,15 +259,14 @@ def _stepped(
         else:
             world.close()
     except WorkerError as error:
-        at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
         slow = error.kind == "timeout" and not info.stepped
         status = "time_out" if slow else "crash"
-        reason = _last_line(error.what) + at
+        reason = _last_line(error.what) + (_when(states) if info.stepped else "")
     except UserError:
         raise
     except Exception as error:  # an adapter's fault costs this cell only
-        at = f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else " as it was built"
-        status, reason = "crash", one_line(f"{type(error).__name__}: {error}", REASON) + at
+        said = one_line(f"{type(error).__name__}: {error}", REASON)
+        status, reason = "crash", said + _when(states)
     log = WorldLog.concatenate(states) if states else None
     result = CellResult(
         cell=cell, key=key, status=status, reason=reason,
@@ -281,6 +282,11 @@ def _stepped(
         sha256=log.state.sha256() if log is not None else "",
     )  # fmt: skip
     return _measured(result, cell, ready, log.state if log is not None else None), log
+
+
+def _when(states: list[WorldLog]) -> str:
+    """Of a fault, after so many frames."""
+    return f" at t = {(len(states) - 1) / RECORD_HZ:.3g} s" if states else ", as it was built"
 
 
 def _last_line(text: str) -> str:
@@ -302,16 +308,17 @@ def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
 
 
 def _advance(
-    world: World, spec: WorldSpec, frames: int, states: list[WorldLog], limit: float | None
+    world: World, spec: WorldSpec, ready: Prepared, states: list[WorldLog], limit: float | None
 ) -> tuple[Status, str]:
     """Record frames until the end, or until something is wrong."""
     start = time.perf_counter()
-    step = spec.clock.substeps
+    step, frames = spec.clock.substeps, ready.frames
+    room = room_of(spec)
     probe = Probe("last")
     for frame in range(1, frames):
         row = world.advance((), frame * step, probe)
         at = frame / RECORD_HZ
-        wrong = _diverged(row.state)
+        wrong = _diverged(row.state, room)
         if wrong:
             return "diverged", f"diverged at t = {at:.3g} s: {wrong}"
         states.append(row)
@@ -321,12 +328,30 @@ def _advance(
     return "ok", ""
 
 
-def _diverged(state: StateLog) -> str:
+def room_of(spec: WorldSpec) -> tuple[F8, float]:
+    """Where a scene is: its middle (3,) [m], and how far from there nothing of it goes [m].
+
+    It is `FAR` times the diagonal of the box about all bodies and deformables at the start.
+    """
+    scene = spec.scene
+    places = [np.array([b.position for b in scene.bodies if b.active], float).reshape(-1, 3)]
+    places += [rest_shape(d, spec.meshes).vertices for d in scene.deformables]
+    at = np.concatenate(places)
+    low, high = at.min(axis=0), at.max(axis=0)
+    return (low + high) / 2, FAR * max(LEAST_SIZE, float(np.linalg.norm(high - low)))
+
+
+def _diverged(state: StateLog, room: tuple[F8, float]) -> str:
+    middle, most = room
     for name, x in (("a body", state.position), *state.vertices.items()):
         if not np.isfinite(x).all():
             return f"{name} has no finite position"
-        if np.abs(x).max() > FAR:
-            return f"{name} is {np.abs(x).max():.3g} m away"
+        away = float(np.linalg.norm(x - middle, axis=-1).max(initial=0.0))
+        if away > most:
+            return f"{name} is {away:.3g} m away, the scene ends at {most:.3g} m"
+    for what in ("quaternion_wxyz", "linear_velocity", "angular_velocity"):
+        if not np.isfinite(getattr(state, what)).all():
+            return f"a body has no finite {what.removesuffix('_wxyz').replace('_', ' ')}"
     return ""
 
 

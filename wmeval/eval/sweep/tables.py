@@ -11,7 +11,7 @@ from wmeval.assets.gauge_cards import families
 from wmeval.assets.gauge_published import PublishedResults, published
 from wmeval.errors import one_line
 from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
-from wmeval.eval.sweep.cells import CellResult, Measurement
+from wmeval.eval.sweep.cells import UNSEEN, CellResult, Measurement
 from wmeval.eval.sweep.conserved import COUNTED
 from wmeval.eval.sweep.otherwise import OTHERWISE
 from wmeval.eval.sweep.results import SweepResults
@@ -49,7 +49,8 @@ class Column:
 class Entry:
     """One cell of the table: texts, and whether it is the best of its row.
 
-    A number that does not count says because of what, and is never the best.
+    A number that does not count says because of what, and is never the best. ``full`` is what a
+    pointer that rests on it is told.
     """
 
     text: str
@@ -57,6 +58,7 @@ class Entry:
     best: bool = False
     bad: bool = False
     idle: str = ""
+    full: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,11 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
         if family == FAMILY:
             continue
         for metric in (*families()[family].metrics, *OTHERWISE):
-            truths = dict.fromkeys(
-                m.truth
-                for cell in cells.values()
-                for m in cell.measurements
-                if m.metric == metric and m.expected is None and m.value is not None
+            all_of = [m for cell in cells.values() for m in cell.measurements]
+            all_of = [m for m in all_of if m.metric == metric and m.expected is None]
+            # A form whose number no record shows is a form all the same.
+            truths = dict.fromkeys(m.truth for m in all_of if m.value is not None) or (
+                dict.fromkeys(m.truth for m in all_of if m.reason == UNSEEN)
             )
             # How else areas and curvatures may be scored is shown where it was.
             for truth in truths or (() if metric in OTHERWISE else ("",)):
@@ -166,10 +168,11 @@ def _entries(
         elif m is None or m.value is None:
             said = cell.status != "ok"
             why = cell.status.replace("_", " ") if said else "no closed form"
-            # Why a cell was not run stands in a table of its own.
-            out.append(
-                Entry(why, "" if cell.status == "not_run" else one_line(cell.reason, 60), bad=said)
-            )
+            if not said and m is not None and m.reason == UNSEEN:
+                why = UNSEEN
+            # Why a cell did not end well stands in a table of its own.
+            more, full = ("", cell.reason) if said else (one_line(cell.reason, 60), "")
+            out.append(Entry(why, more, bad=said, full=full))
         else:
             normalised = m.normalised
             text = number(normalised) if normalised is not None else number(m.value, unit=m.unit)
@@ -242,7 +245,8 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
             entries = []
             for (run, got), error in zip(found, errors, strict=True):
                 if run is None or got is None or got.value is None:
-                    entries.append(Entry("–"))
+                    unseen = got is not None and got.reason == UNSEEN
+                    entries.append(Entry("–", UNSEEN if unseen else ""))
                     continue
                 best = len(found) > 1 and math.isfinite(least) and error <= least * (1 + 1e-9)
                 more = " · ".join(x for x in (_off(got), _range(got)) if x)
@@ -303,6 +307,9 @@ def terminal_tables(results: SweepResults) -> list[Table]:
         for head in heads:
             table.add_column(head.title, justify="right")
         for line in main_lines(results, config):
+            # What nobody ran is told once, not row by row.
+            if {e.text for e in line.entries} <= {"not run", "–"}:
+                continue
             table.add_row(
                 line.task, line.what, line.truth or "itself",
                 *(e.text + _mark(e) for e in line.entries),

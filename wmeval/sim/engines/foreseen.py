@@ -204,6 +204,8 @@ def merged(known: Foreseen, arrays: dict[str, NDArray[np.float64]], scene: Scene
     made = {n: np.array(getattr(state, n)) for n in StateLog.ARRAYS}
     for name in ("position", "quaternion_wxyz", "linear_velocity", "angular_velocity"):
         made[name][:, moved] = arrays[name][:, moved]
+        # What is known beforehand stays, but a solver that lost it has diverged.
+        made[name][~np.isfinite(arrays[name])] = np.nan
     vertices = {d.name: np.array(arrays[f"vertices/{d.name}"], float) for d in scene.deformables}
     log = StateLog(state.bodies, state.dt, **made, modal=state.modal, vertices=vertices)
     return WorldLog(log, known.log.cameras, known.log.lights)

@@ -10,12 +10,10 @@ was led; that the first state is the scene's.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import signal
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -27,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError, one_line
+from wmeval.jobs.guarded import run_guarded
 from wmeval.jobs.worker import Kind, WorkerError
 
 Arrays = dict[str, NDArray[Any]]
@@ -250,7 +249,10 @@ def run_job(
             kind: Kind = "error" if code > 0 else "crash"
             raise WorkerError(
                 kind,
-                one_line(f"{name} {_ended(code)} without an answer: {_last(said) or 'no word'}"),
+                one_line(
+                    f"{name} {_ended(code)} without an answer"
+                    + (f": {last}" if (last := _last(said)) else ", and said nothing")
+                ),
                 said,
             )
         try:
@@ -264,23 +266,11 @@ def _call(name: str, arguments: Sequence[str], folder: str, limit: float) -> tup
     environment = {k: v for k, v in os.environ.items() if k not in _DROPPED}
     with (Path(folder) / "printed").open("w+b") as printed:
         try:
-            process = subprocess.Popen(
-                list(arguments), stdin=subprocess.DEVNULL, stdout=printed, stderr=printed,
-                cwd=folder, env=environment, start_new_session=True,
-            )  # fmt: skip
+            code = run_guarded(arguments, folder, printed, limit=limit, environment=environment)
         except OSError as error:
             raise UserError(
                 f"cannot run {arguments[0]!r} ({error.strerror}): name {name}'s Python"
             ) from error
-        try:
-            code = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            # Its launcher is a shell script: what that started must go, too.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
         printed.seek(0, os.SEEK_END)
         printed.seek(max(0, printed.tell() - 16384))
         said = printed.read().decode(errors="replace")
