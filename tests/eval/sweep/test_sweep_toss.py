@@ -236,7 +236,7 @@ def test_the_fewest_tosses_of_every_engine_run_twice():
 def test_the_same_tosses_twice_are_the_same_bits(tmp_path, engine):
     if engine != "bullet" and installed.version(engine) is None:
         pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
-    data = tosses_file(tmp_path / "t.npz", frames=60)  # they come down and tumble
+    data = tosses_file(tmp_path / "t.npz", frames=120)  # long enough to come down and tumble
     results = sweep(tmp_path, data, "cube_toss/2x3", engines=engine, twice="first")
     assert [c.status for c in results.cells] == ["ok", "ok"]
     assert results.cells[0].sha256
