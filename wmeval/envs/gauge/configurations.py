@@ -2,8 +2,10 @@
 
 - ``published-settings``: 180 steps a second (900 for volumes), every engine's defaults, GAUGE's
   mapping of measured stiffness with its fall-backs (4.2, eqs. 4-12).
-- ``tuned``: by the material card and by convergence alone, never by a task's reference: more and
-  shorter steps, contacts whose restitution is the card's, no rotor inertia that is not there.
+- ``tuned``: by the material card, by convergence in the step and by the conformance suite, never by
+  what a task should come to: more and shorter steps, solvers whose suite's ball bounces as asked,
+  contacts whose restitution is the card's, no rotor inertia that is not there
+  (`wmeval.envs.gauge.solver_rows` says of each row what it was chosen by).
 - a file (`Fitted`): numbers identified on a stated half of real data, to be scored on the other.
 
 What was chosen, and in which regime, goes into results.
