@@ -945,7 +945,7 @@ def sweep_gauge(
 def _heard(bar: _Bar, count: int, total: int, said: str, left: float | None) -> None:
     from wmeval.eval.sweep.estimate import clock
 
-    rest = "" if left is None else f"about {clock(left)} left"
+    rest = "" if left is None or count == total else f"about {clock(left)} left"
     bar.at(count, total, rest)
     if said and not sys.stderr.isatty():
         typer.echo(one_line(f"{count}/{total} {said}", 200) + (rest and f"; {rest}"), err=True)
@@ -959,6 +959,8 @@ def _report_sweep(results: Any, page: Path) -> None:
     _print(results.gate())
     _print(f"report: {page}")
 
+    for engine, reason, count in results.not_run():
+        _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
 
 @sweep_app.command("merge")
 def sweep_merge(

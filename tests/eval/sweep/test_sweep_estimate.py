@@ -51,7 +51,24 @@ def test_the_first_cell_s_compiling_is_not_expected_of_the_others():
     assert made.left() == pytest.approx(3 * (9 + 2))
 
 
+def test_nothing_is_said_before_every_kind_of_body_has_shown_its_pace():
+    tasks = "bouncing_ball,textile_bending/1/rayon"
+    made = Estimate(cells_of(tasks, "newton,genesis"), workers=1)
+    made.ended(0, 2.5, build=2.4)
+    assert made.left() is None  # how slow a textile is nobody knows
+    made.ended(1, 60.0, build=2.0)
+    assert made.left() == pytest.approx(0.1 + 58.0 + 2 * 2.0)
+
+
+def test_what_is_not_run_takes_its_little_time():
+    made = Estimate(cells_of("bouncing_ball,textile_bending", "bullet"), workers=1)
+    made.ended(0, 1.0, build=0.9)
+    assert made.left() == 0.0
+    made.ended(1, 0.1)
+    assert made.left() == pytest.approx(5 * 0.1)
+
+
 def test_time_is_said_as_people_say_it():
-    assert [clock(x) for x in (40.2, 600, 4800, 7260)] == [
-        "40 s", "10 min", "80 min", "2 h 1 min",
+    assert [clock(x) for x in (0.01, 40.2, 600, 4800, 7260)] == [
+        "1 s", "40 s", "10 min", "80 min", "2 h 1 min",
     ]  # fmt: skip

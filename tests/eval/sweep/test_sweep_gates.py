@@ -1,6 +1,7 @@
 """What numbers rest on: the table, the gate, and a sweep whose engine is off."""
 
 import json
+import sys
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_what_is_not_installed_has_no_checks(nothing_installed):
 
 
 def test_a_build_of_one_s_own_runs_the_suite_with_its_own_python():
-    spec = "newton,name=main,adapter=newton,python=/opt/main/bin/python"
+    spec = f"newton,name=main,adapter=newton,python={sys.executable}"
     cells = cells_of("slope_slider/2/wood", engines=spec)
     suites = suites_of(cells)
     for cell in cells:

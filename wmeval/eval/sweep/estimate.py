@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from wmeval.eval.sweep.gates import Suite, kind_of
 from wmeval.eval.sweep.toss import FAMILY
 
 WEIGHTS: Mapping[str, float] = {"rigid": 1.0, "textile": 20.0, "volume": 30.0}
-"""Cost of a substep of each kind of body over a rigid one's, until an engine has shown its own."""
+"""Cost of a substep of each kind of body over a rigid one's: what tells a suite's checks apart."""
 SUITE_KIND = "suite"
 _UNKNOWN = 1000.0
 
@@ -53,36 +54,45 @@ class Estimate:
         self._open = {k: cost_of(u) for k, u in enumerate(units)}
         self._seen: dict[Part, tuple[float, float]] = {}
         self._builds: dict[str, float] = {}
+        self._idle = math.inf
 
     def ended(self, number: int, seconds: float, build: float = 0.0) -> None:
-        """A unit is done after so much wall time [s], of which ``build`` before its first state.
+        """A unit is done after so much wall time [s], of which ``build`` beside its stepping.
 
         The first of an engine imports a library and compiles kernels, which the others need not:
-        the least that an engine's cells took to build is what each will take.
+        the least that an engine's cells took beside stepping is what each will take.
         """
         part, cost = self._open.pop(number, (("", ""), 0.0))
         if cost > 0:
             spent, done = self._seen.get(part, (0.0, 0.0))
             self._seen[part] = spent + max(0.0, seconds - build), done + cost
             self._builds[part[0]] = min(build, self._builds.get(part[0], build))
+        else:
+            self._idle = min(seconds, self._idle)
 
     def left(self) -> float | None:
-        """Seconds until all are done; None until one has ended."""
-        if not self._seen:
-            return None
-        speeds = {part: spent / cost for part, (spent, cost) in self._seen.items()}
-        total = sum(s for s, _ in self._seen.values()) / sum(c for _, c in self._seen.values())
-        rest = sum(
-            speeds.get(part, total) * cost + self._builds.get(part[0], 0.0)
-            for part, cost in self._open.values()
-            if cost > 0
-        )
+        """Seconds until all are done; None until something of each kind of body has ended."""
+        kinds: dict[str, tuple[float, float]] = {}
+        for (_, kind), (spent, done) in self._seen.items():
+            known = kinds.get(kind, (0.0, 0.0))
+            kinds[kind] = known[0] + spent, known[1] + done
+        rest = 0.0
+        for part, cost in self._open.values():
+            if cost == 0:
+                rest += self._idle if self._idle < math.inf else 0.0
+                continue
+            # An engine that has shown nothing yet is as fast as the others.
+            found = self._seen.get(part) or kinds.get(part[1])
+            if found is None:
+                return None
+            rest += found[0] / found[1] * cost
+            rest += self._builds.get(part[0], min(self._builds.values()))
         return rest / self._workers
 
 
 def clock(seconds: float) -> str:
-    """A length of time as people say it: ``40 s``, ``12 min``, ``1 h 20 min``."""
+    """A length of time as people say it: ``40 s``, ``12 min``, ``1 h 20 min``; at least 1 s."""
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return f"{max(1.0, seconds):.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

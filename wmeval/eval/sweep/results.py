@@ -122,6 +122,14 @@ class SweepResults(Card):
             out[cell.status] = out.get(cell.status, 0) + 1
         return out
 
+    def not_run(self) -> list[tuple[str, str, int]]:
+        """Engine, reason and number of the cells that were not run for it."""
+        out: dict[tuple[str, str], int] = {}
+        for r in self.cells:
+            if r.status == "not_run":
+                out[r.cell.engine.label, r.reason] = out.get((r.cell.engine.label, r.reason), 0) + 1
+        return [(engine, reason, count) for (engine, reason), count in out.items()]
+
     def gate(self) -> str:
         """What the conformance suite says about the numbers, in a sentence."""
         if not self.conformance:

@@ -119,7 +119,7 @@ def run_sweep(
         retry: also run again what crashed or timed out; what was not run always is.
         overwrite: begin anew.
         progress: hears of how many of all are done, what ended last, and how many seconds the
-            rest may take; None: nothing says yet.
+            rest may take; None: nothing says yet, of some kind of body or at all.
 
     Raises:
         UserError: the folder holds something else, another run writes there, or the disk is full.
@@ -163,8 +163,7 @@ def run_sweep(
             if isinstance(outcome.fault, DiskError):  # so would all that are left
                 raise outcome.fault
             ended += 1
-            build = outcome.value.build_s if outcome.value is not None else None
-            estimate.ended(number, outcome.seconds, build or 0.0)
+            estimate.ended(number, outcome.seconds, _beside(outcome))
             said = ""
             if kind == "cell":
                 result = outcome.value or _lost(what, key, outcome)
@@ -191,6 +190,13 @@ def run_sweep(
         results = gather(out, [done[c.name] for c in cells], suites, plan or {})
         write_results(out, results)
     return results
+
+
+def _beside(outcome: Outcome[CellResult | None]) -> float:
+    """What a cell took beside its stepping [s]: building, compiling, measuring."""
+    if outcome.value is None:
+        return 0.0
+    return max(0.0, outcome.seconds - (outcome.value.wall_s or 0.0))
 
 
 def _checks(suite: Suite) -> str:
