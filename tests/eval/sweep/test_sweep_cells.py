@@ -85,7 +85,8 @@ def test_a_grid_point_reaches_the_engine():
     assert (coarse.hz, fine.hz) == (180, 3600)
     assert fine.settings["iterations"] == 20
     assert number(fine, "rmse") < number(coarse, "rmse") / 5
-    unknown = run_cell(cell_of("bouncing_ball", nonsense=1), "k")
+    cell = cell_of("bouncing_ball")
+    unknown = run_cell(cell.model_copy(update={"grid": {"nonsense": 1}}), "k")
     assert unknown.status == "not_run"
     assert "nonsense" in unknown.reason
 
