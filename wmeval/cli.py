@@ -959,6 +959,10 @@ def _report_sweep(results: Any, page: Path) -> None:
     _print(results.gate())
     _print(f"report: {page}")
 
+    for note in results.notes():
+        _print(note)
+    for engine, reason, count in results.not_run():
+        _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
     for engine, reason, count in results.not_run():
         _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
 

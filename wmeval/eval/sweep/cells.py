@@ -190,7 +190,7 @@ class Measurement(Card):
         baseline: GAUGE's real baseline of this metric [unit]; None where none is published.
         n: frames that it is of.
         low, high: 95 % interval, or the range over repeats; None where there is none.
-        reason: why it is missing.
+        reason: why it is missing; of a recording also how it was brought to the card's place.
         counts: whether the engine has the parameters that the number rests on, by the conformance
             suite under this cell's settings; False also where the suite was run, but not under
             these; None where it was not run at all.

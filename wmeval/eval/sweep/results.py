@@ -130,6 +130,16 @@ class SweepResults(Card):
                 out[r.cell.engine.label, r.reason] = out.get((r.cell.engine.label, r.reason), 0) + 1
         return [(engine, reason, count) for (engine, reason), count in out.items()]
 
+    def notes(self) -> list[str]:
+        """How numbers of recordings were taken, where not as the card stands in space."""
+        told = {
+            f"{r.cell.task} against {m.truth}: {m.reason}": None
+            for r in self.cells
+            for m in r.measurements
+            if m.truth == "real" and m.value is not None and m.reason
+        }
+        return list(told)
+
     def gate(self) -> str:
         """What the conformance suite says about the numbers, in a sentence."""
         if not self.conformance:

@@ -182,7 +182,9 @@ def _entries(
                 more = f"{more} · {cell.status}".strip(" ·")
             more = " · ".join(x for x in (more, _range(m)) if x)
             best = len(found) > 1 and math.isfinite(least) and score <= least * (1 + 1e-9)
-            out.append(Entry(text, more, best, cell.status != "ok", _idle(m)))
+            elsewhere = m.reason if m.truth == "real" else ""
+            more = " · ".join(x for x in (more, "own start" if elsewhere else "") if x)
+            out.append(Entry(text, more, best, cell.status != "ok", _idle(m), elsewhere))
     return tuple(out)
 
 
