@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import typer
@@ -117,6 +118,38 @@ def test_every_error_of_the_user_or_the_disk_is_one_bounded_line(raised, said, c
     assert error.startswith(said)
     assert error.count("\n") == 1
     assert len(error) <= LINE_LENGTH + 1
+
+
+def test_the_doctor_tells_each_part_as_soon_as_it_is_known(capsys, monkeypatch):
+    seen = []
+
+    def found():
+        yield wmeval.doctor.Finding("numpy", "ok", True, "1.0")
+        seen.append(capsys.readouterr().out)
+        yield wmeval.doctor.Finding("av", "broken", True, "no\nway", "make setup")
+
+    monkeypatch.setattr(wmeval.doctor, "diagnose", found)
+    code, out, _ = run(capsys, "doctor")
+    assert seen[0].split() == ["numpy", "ok", "1.0"]
+    assert (code, out.split("broken")[1]) == (1, "   no way; mend with: make setup\n")
+
+
+def test_the_doctor_s_probes_are_bounded_and_leave_nothing(tmp_path, monkeypatch):
+    pid = tmp_path / "pid"
+    launcher = tmp_path / "python.sh"
+    launcher.write_text(f"#!/bin/sh\nsleep 600 & echo $! > {pid}\nwait\n")
+    launcher.chmod(0o755)
+    began = time.monotonic()
+    told = wmeval.doctor._probe("import x", timeout=1.0, python=str(launcher))
+    assert told == (False, "no answer in 1 s")
+    assert time.monotonic() - began < 20
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    until = time.monotonic() + 10
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    monkeypatch.setattr(wmeval.doctor, "_probe", lambda *a, **k: (True, "well"))
+    assert tuple(f.part for f in wmeval.doctor.diagnose()) == wmeval.doctor.parts()
 
 
 def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):

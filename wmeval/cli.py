@@ -202,12 +202,17 @@ def list_(
 @app.command()
 def doctor() -> None:
     """Say what is installed, which GL driver draws, which engines run, and what mends the rest."""
-    from wmeval.doctor import diagnose
+    from wmeval.doctor import diagnose, parts
 
-    findings = diagnose()
-    rows = [(f.part, f.status, f.detail, f.mend) for f in findings]
-    _print(_table("part", "status", "detail", "mend with", rows=rows))
-    if any(f.needed and f.status != "ok" for f in findings):
+    wide = max(map(len, parts()))
+    well = True
+    # Line by line: a probe may take a minute, and what is known already should be seen.
+    for f in diagnose():
+        line = f"{f.part:{wide}}  {f.status:7}  {one_line(f.detail, 200)}"
+        _print(line + (f"; mend with: {f.mend}" if f.mend else ""))
+        sys.stdout.flush()
+        well = well and not (f.needed and f.status != "ok")
+    if not well:
         raise typer.Exit(1)
 
 
@@ -1039,6 +1044,11 @@ def fit_gauge(
     for name, value in of.parameters.items():
         low, high = of.bounds[name]
         at = " (at its bound)" if value in (low, high) else ""
+    if not of.improved:
+        _print(
+            "nothing better than the start was found: the numbers are those that it began with; "
+            f"give more than --evaluations {evaluations}, or fit another half"
+        )
         _print(f"{name}: {value:g} (from {of.start[name]:g}, within {low:g} to {high:g}){at}")
     _print(f"loss: {of.loss_before:.4g} to {of.loss_after:.4g}, {of.evaluations} evaluations")
     _print(f"fitted on {found.fitted_on}")

@@ -6,7 +6,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -31,6 +31,9 @@ class Finding:
     detail: str
     mend: str = ""
 
+
+LIMIT = 60.0
+"""What a probe may take [s]: then it is killed with all that it started, and told as broken."""
 
 # distribution, needed, extra that brings it
 _PACKAGES: tuple[tuple[str, bool, str], ...] = (
@@ -70,17 +73,13 @@ _BLENDER_LIBRARIES = (
 
 
 def _probe(
-    code: str, *args: str, timeout: float = 60.0, python: str = sys.executable
+    code: str, *args: str, timeout: float = LIMIT, python: str = sys.executable
 ) -> tuple[bool, str]:
     """Run Python code in a fresh interpreter: (worked, last line of its output or error)."""
+    from wmeval.jobs.installed import ask
+
     try:
-        done = subprocess.run(
-            [python, "-c", code, *args],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = ask([python, "-c", code, *args], timeout)
     except subprocess.TimeoutExpired:
         return False, f"no answer in {timeout:.0f} s"
     except OSError as error:
@@ -122,18 +121,29 @@ def _environment(name: str) -> Finding:
         python = interpreter(name)
     except UserError:
         return Finding(part, "missing", False, _ABSENT, mend)
-    worked, line = _probe(f"import {row.module}", timeout=180.0, python=python)
+    worked, line = _probe(f"import {row.module}", python=python)
     if worked:
         return Finding(part, "ok", False, f"{row.packages[0]} {version(name)}, {python}")
     library = row.module == "bpy" and "cannot open shared object" in line
     return Finding(part, "broken", False, line, _BLENDER_LIBRARIES if library else mend)
 
 
-def diagnose() -> tuple[Finding, ...]:
-    """Look at every part once.
+def parts() -> tuple[str, ...]:
+    """Names of what `diagnose` looks at, in its order."""
+    from wmeval.jobs.installed import ENVIRONMENTS
+    from wmeval.sim.engines import ENGINES
 
-    Returns:
-        One finding per part, needed ones first within their kind.
+    return (
+        "python", "cores", *(name for name, _, _ in _PACKAGES), "GL driver (EGL)", "video codec",
+        *(f"environment {name}" for name in ENVIRONMENTS), *(f"engine {name}" for name in ENGINES),
+    )  # fmt: skip
+
+
+def diagnose() -> Iterator[Finding]:
+    """Look at every part once, each in `LIMIT` at most.
+
+    Yields:
+        One finding per part as soon as it is known, needed ones first within their kind.
     """
     from wmeval.jobs.installed import ENVIRONMENTS
     from wmeval.sim.engines import ENGINES
@@ -153,4 +163,5 @@ def diagnose() -> tuple[Finding, ...]:
         *(lambda name=name: _environment(name) for name in ENVIRONMENTS),
         *(lambda name=name: _engine(name) for name in ENGINES),
     ]
-    return tuple(check() for check in checks)
+    for check in checks:
+        yield check()

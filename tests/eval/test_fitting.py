@@ -52,6 +52,32 @@ def test_the_best_at_a_bound_is_found_there():
     assert found.values["a"] == pytest.approx(0, abs=1e-3)
 
 
+def test_a_search_that_finds_nothing_better_says_so():
+    wanted = (Parameter("a", 0.5, 0.0, 1.0),)
+    assert not search(lambda v: (v["a"] - 0.5) ** 2, wanted, evaluations=20).improved
+    assert not search(lambda v: 1.0, wanted, evaluations=20).improved
+    assert search(lambda v: (v["a"] - 0.3) ** 2, wanted, evaluations=20).improved
+
+
+@pytest.mark.parametrize("improved", [True, False])
+def test_the_command_says_whether_a_fit_is_better_than_its_start(
+    fitted, improved, monkeypatch, tmp_path
+):
+    assert fitted.identified.improved
+    of = fitted.identified.model_copy(update={"improved": improved})
+    made = fitted.model_copy(update={"identified": of})
+    monkeypatch.setattr("wmeval.eval.fitting.fit.fit", lambda *a, **k: made)
+    out = tmp_path / "fit.yaml"
+    told = CliRunner().invoke(
+        app, ["fit", "gauge", "--family", "cube_toss", "--half", "even", "--out", str(out)]
+    )
+    assert told.exit_code == 0, told.output
+    said = told.output
+    assert ("nothing better than the start was found" in said) is not improved
+    assert ("--evaluations" in said) is not improved
+    assert read_fitted(out).identified.improved is improved
+
+
 def test_a_loss_that_is_not_finite_is_the_worst():
     def loss(v):
         return math.inf if v["a"] > 0.6 else (v["a"] - 0.4) ** 2
@@ -254,7 +280,7 @@ def test_bullet_s_numbers_by_half_of_the_real_tosses_do_better_on_the_other_half
     for config in ("tuned", str(path)):
         cells = planning.plan(
             parse_engines("bullet"), planning.tasks_of("cube_toss/odd-60x3"), [config],
-            tosses=str(REAL),
+            tosses=str(REAL), twice="none",
         )  # fmt: skip
         folder = tmp_path / f"s{len(errors)}"
         (cell,) = run_sweep(cells, folder, workers=0, conformance=False).cells

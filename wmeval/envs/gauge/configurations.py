@@ -55,6 +55,7 @@ class Identified(Card):
         half: which half, as it was asked for; trials: its names, which are never scored.
         parameters: what was found; start: from where; bounds: of the search.
         loss: what was made least; loss_before, loss_after: at the start and at what was found.
+        improved: something better than the start was found; if not, that is what stands here.
         other_half: the loss on the trials that were not fitted on, of the engine and of what it is
             compared with; empty where the sweep scores them.
         evaluations: of the loss; optimizer: which; seed: of it.
@@ -72,6 +73,7 @@ class Identified(Card):
     loss: str
     loss_before: float
     loss_after: float
+    improved: bool = True
     other_half: dict[str, float] = Field(default_factory=dict)
     evaluations: int = Field(ge=1)
     optimizer: str

@@ -98,7 +98,7 @@ def fit_tosses(
             start={p.name: p.start for p in wanted},
             bounds={p.name: (p.low, p.high) for p in wanted},
             loss=LOSS, loss_before=found.before, loss_after=found.after,
-            evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
+            improved=found.improved, evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
         ),
     )  # fmt: skip
 
@@ -162,7 +162,8 @@ def fit_driven_pendulum(
             start={p.name: p.start for p in pendulum_fit.PARAMETERS},
             bounds={p.name: (p.low, p.high) for p in pendulum_fit.PARAMETERS},
             loss=pendulum_fit.LOSS, loss_before=found.before, loss_after=found.after,
-            other_half=others, evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
+            improved=found.improved, other_half=others,
+            evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
         ),
     )  # fmt: skip
 

@@ -71,6 +71,11 @@ class Found:
     after: float
     evaluations: int
 
+    @property
+    def improved(self) -> bool:
+        """It is better than the start."""
+        return self.after < self.before
+
 
 class _SpentError(Exception):
     """All evaluations are used."""
