@@ -959,17 +959,15 @@ def _heard(bar: _Bar, count: int, total: int, said: str, left: float | None) -> 
 def _report_sweep(results: Any, page: Path) -> None:
     for one in results.twice:
         _print(f"twice: {one.cell}: {one.said}")
+    for note in results.notes():
+        _print(note)
+    for engine, reason, count in results.not_run():
+        _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
     counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in results.counts().items())
     _print(f"cells: {counts}")
     _print(results.gate())
     _print(f"report: {page}")
 
-    for note in results.notes():
-        _print(note)
-    for engine, reason, count in results.not_run():
-        _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
-    for engine, reason, count in results.not_run():
-        _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
 
 @sweep_app.command("merge")
 def sweep_merge(
@@ -1044,13 +1042,13 @@ def fit_gauge(
     for name, value in of.parameters.items():
         low, high = of.bounds[name]
         at = " (at its bound)" if value in (low, high) else ""
+        _print(f"{name}: {value:g} (from {of.start[name]:g}, within {low:g} to {high:g}){at}")
+    _print(f"loss: {of.loss_before:.4g} to {of.loss_after:.4g}, {of.evaluations} evaluations")
     if not of.improved:
         _print(
             "nothing better than the start was found: the numbers are those that it began with; "
             f"give more than --evaluations {evaluations}, or fit another half"
         )
-        _print(f"{name}: {value:g} (from {of.start[name]:g}, within {low:g} to {high:g}){at}")
-    _print(f"loss: {of.loss_before:.4g} to {of.loss_after:.4g}, {of.evaluations} evaluations")
     _print(f"fitted on {found.fitted_on}")
     for name, value in of.other_half.items():
         _print(f"on the other half: {value:.4g}, {name}")
