@@ -1042,13 +1042,13 @@ def fit_gauge(
     for name, value in of.parameters.items():
         low, high = of.bounds[name]
         at = " (at its bound)" if value in (low, high) else ""
+        _print(f"{name}: {value:g} (from {of.start[name]:g}, within {low:g} to {high:g}){at}")
+    _print(f"loss: {of.loss_before:.4g} to {of.loss_after:.4g}, {of.evaluations} evaluations")
     if not of.improved:
         _print(
             "nothing better than the start was found: the numbers are those that it began with; "
             f"give more than --evaluations {evaluations}, or fit another half"
         )
-        _print(f"{name}: {value:g} (from {of.start[name]:g}, within {low:g} to {high:g}){at}")
-    _print(f"loss: {of.loss_before:.4g} to {of.loss_after:.4g}, {of.evaluations} evaluations")
     _print(f"fitted on {found.fitted_on}")
     for name, value in of.other_half.items():
         _print(f"on the other half: {value:.4g}, {name}")
