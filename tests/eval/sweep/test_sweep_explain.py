@@ -352,3 +352,13 @@ def test_the_paper_s_odd_cells_are_explained(cell, metric, closed_by, monkeypatc
     others = {k: x for k, x in left.items() if k != closed_by}
     assert {"iterations x 4", "step / 2"} <= set(others)
     assert all(x is None or x > 0.5 for x in others.values()), others
+
+
+def test_a_number_that_the_cell_has_not_is_answered_with_those_it_has(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", "--explain", "bullet:tuned:bouncing_ball/1/rubber", "--metric", "foo"])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --metric foo: bouncing_ball/1/rubber has no such number: choose")
+    assert "rmse, " in said
+    assert "restitution" in said

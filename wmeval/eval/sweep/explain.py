@@ -159,6 +159,16 @@ def worst(result: CellResult, metric: str = "") -> Measurement | None:
     return max(told, key=departure, default=None)
 
 
+def _check_metric(result: CellResult, metric: str) -> None:
+    names = dict.fromkeys(m.metric for m in result.measurements)
+    if metric and names and metric not in names:
+        told = dict.fromkeys(m.metric for m in result.measurements if off(m) is not None)
+        raise UserError(
+            f"--metric {metric}: {result.cell.task} has no such number: choose from "
+            f"{', '.join(told)}"
+        )
+
+
 def off(m: Measurement) -> float | None:
     """The error that trials should make smaller; a stretch is its own."""
     return m.value if m.metric == "stretch" else m.error
@@ -189,7 +199,7 @@ def explain(
         told: hears of every trial.
 
     Raises:
-        UserError: the engine has not the physics.
+        UserError: the engine has not the physics, or the cell no such number.
     """
     say = told or (lambda _: None)
     seconds = seconds_of(cell, metric) if seconds is None else seconds
@@ -202,6 +212,7 @@ def explain(
     result = run_cell(cell, "explain", limit=budget, seconds=seconds, keep=keep)
     if result.status == "not_run":
         raise UserError(f"{cell.name}: {result.reason}")
+    _check_metric(result, metric)
     base = worst(result, metric)
     base_error = off(base) if base is not None else None
     if base is None or base_error is None:
