@@ -111,6 +111,12 @@ def test_a_second_writer_is_refused_until_the_first_ends_or_dies(tmp_path):
         assert names(out.parent) == []
 
 
+@pytest.mark.parametrize("place", ["/proc/wmeval-x", "/proc/wmeval-x/y"])
+def test_a_place_where_nothing_can_be_made_is_named_itself(place):
+    with pytest.raises(UserError, match=f"^{place}: nothing can be made there"):
+        atomic.claim(place).__enter__()
+
+
 def test_claims_are_shared_by_those_who_share(tmp_path):
     with atomic.claim(tmp_path / "a", shared=True):
         with atomic.claim(tmp_path / "a", shared=True):

@@ -158,13 +158,17 @@ def claim(path: str | Path, *, shared: bool = False) -> Iterator[None]:
     place = Path(os.path.realpath(path))
     beside: Path | None = place.with_name(f"{_LOCK}.{place.name}")
     with disk_errors(Path(path)):
-        place.parent.mkdir(parents=True, exist_ok=True)
         try:
+            place.parent.mkdir(parents=True, exist_ok=True)
             handle = _lock(place.with_name(f"{_LOCK}.{place.name}"), shared)
         except PermissionError:
             if not place.is_dir():
                 raise
             handle, beside = _lock(place, shared), None
+        except FileNotFoundError as error:  # a file system that makes none, as /proc
+            raise DiskError(
+                f"{path}: nothing can be made there; choose a folder of your own."
+            ) from error
     if handle is None:
         raise UserError(
             f"{path}: another run is writing here: wait for it or choose another --out."
