@@ -27,6 +27,12 @@ def one_line(text: object, limit: int = LINE_LENGTH) -> str:
     return line if len(line) <= limit else line[: limit - 4] + " ..."
 
 
+def what_of(error: Exception) -> str:
+    """What an error of a file says, without its number and the name that stands before it."""
+    said = getattr(error, "strerror", None)
+    return one_line(said or error)
+
+
 def first_problem(error: ValidationError) -> str:
     """The first wrong field of a card in one line: its name, what was given, what is wrong."""
     first = error.errors()[0]

@@ -41,6 +41,24 @@ def converted(tmp_path_factory):
     return read_mocap(folder / "cube.h5"), course
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"), [(None, "holds no trial"), ("x\n1\n2\n", "0.csv: 1 columns")]
+)
+def test_a_folder_without_whole_trials_makes_no_recording(tmp_path, lines, said):
+    (template,) = re.findall(r'```python title="convert\.py"\n(.*?)```', GUIDE.read_text(), re.S)
+    (tmp_path / "convert.py").write_text(template)
+    (tmp_path / "trials").mkdir()
+    if lines:
+        (tmp_path / "trials/0.csv").write_text(lines)
+    done = subprocess.run(
+        [sys.executable, "convert.py", "trials", "cube.h5"],
+        cwd=tmp_path, check=False, timeout=120, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert not (tmp_path / "cube.h5").exists()
+
+
 def test_the_file_is_in_si_units_with_what_was_said_of_it(converted):
     mocap, course = converted
     assert len(mocap.trials) == TRIALS

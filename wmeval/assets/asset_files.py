@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, what_of
 
 _OBJ_NAMES = ("mtllib", "map_", "bump", "disp", "decal", "refl", "norm")
 """First words of the lines of .obj and .mtl files that end with the name of another file."""
@@ -32,7 +32,7 @@ def asset_digest(path: Path, what: str) -> str:
     except FileNotFoundError:
         raise UserError(f"{what}: {path}: no such file: paths are relative to the card") from None
     except (OSError, ValueError) as error:
-        raise UserError(f"{what}: {path}: cannot be read: {error}") from error
+        raise UserError(f"{what}: {path}: cannot be read: {what_of(error)}") from error
 
 
 _Stamp = tuple[str, int, int, int]

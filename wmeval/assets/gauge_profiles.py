@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wmeval.assets.gauge_cards import Drive
-from wmeval.errors import UserError
+from wmeval.errors import UserError, what_of
 
 F8 = NDArray[np.float64]
 Number = float | tuple[float, float, float]
@@ -310,9 +310,12 @@ def read_measured(path: str | Path) -> Measured:
         if header != COLUMNS:
             raise UserError(f"{path}: the first line must read {','.join(COLUMNS)}")
         rows = [[float(x) for x in line.split(",")] for line in lines[1:] if line.strip()]
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(COLUMNS):
+                raise UserError(f"{path}: line {number} of numbers has {len(row)}, five are wanted")
         table = np.array(rows, np.float64)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: {error}") from error
+        raise UserError(f"{path}: {what_of(error)}") from error
     except ValueError as error:
         if isinstance(error, UserError):
             raise

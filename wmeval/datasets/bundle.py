@@ -46,7 +46,7 @@ from wmeval.datasets.hdf5 import read_hdf5, write_hdf5
 from wmeval.datasets.lazy import LazyLayer
 from wmeval.datasets.png import png_bytes, read_png
 from wmeval.datasets.video import write_mp4
-from wmeval.errors import UserError
+from wmeval.errors import UserError, what_of
 from wmeval.jobs.atomic import FolderKind, atomic_dir, claim
 
 BUNDLE = FolderKind(
@@ -245,7 +245,7 @@ def load_npz(path: Path, names: Sequence[str]) -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: cannot be read ({error}); get it anew") from error
+        raise UserError(f"{path}: cannot be read ({what_of(error)}); get it anew") from error
 
 
 def _check(folder: Path, metadata: dict[str, Any], clip: ClipRecord) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, JsonValue, ValidationError
 
-from wmeval.errors import UserError, first_problem
+from wmeval.errors import UserError, first_problem, what_of
 from wmeval.scene import Card
 
 FORMAT = "wmeval-results/1"
@@ -284,7 +284,7 @@ def read_document(path: str | Path, kind: type[Document], form: str, *, made_by:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run `{made_by}` first") from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a JSON file that can be read ({error})") from error
+        raise UserError(f"{path}: not a JSON file that can be read ({what_of(error)})") from error
     if not isinstance(document, dict) or document.get("format") != form:
         raise UserError(f"{path}: not a {form} file")
     try:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from wmeval.assets.cards import Library
 from wmeval.datasets.suite import read_suite
 from wmeval.envs.rigidbench.rows import CONDITIONS, Row, Split, check_row
-from wmeval.errors import UserError, first_problem
+from wmeval.errors import UserError, first_problem, what_of
 
 __all__ = [
     "CONDITIONS",
@@ -68,7 +68,7 @@ def read_manifest(path: str | Path, library: Library) -> tuple[Row, ...]:
             raise UserError(f"manifest {file} is larger than {_MAX_BYTES >> 20} MiB: is it one?")
         document = json.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise UserError(f"manifest {file}: {error}") from error
+        raise UserError(f"manifest {file}: {what_of(error)}") from error
     if not isinstance(document, list) or not document:
         raise UserError(f"manifest {file}: give a JSON list of rows, at least one")
     rows = []

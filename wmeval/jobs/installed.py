@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from wmeval.errors import UserError, one_line
+from wmeval.errors import UserError, one_line, what_of
 from wmeval.jobs.atomic import FolderKind, atomic_dir, claim
 
 HOME_VARIABLE = "WMEVAL_HOME"
@@ -291,7 +291,7 @@ def _asked(python: str, code: str, *args: str) -> str:
     try:
         done = ask([python, "-I", "-c", code, *args], 60.0)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"cannot run {python!r} ({error}): name a Python") from error
+        raise UserError(f"cannot run {python!r} ({what_of(error)}): name a Python") from error
     if done.returncode != 0:
         said = done.stderr.strip().rpartition("\n")[2]
         raise UserError(one_line(f"{python}: {said or 'it failed'}"))

@@ -117,6 +117,38 @@ def test_an_engine_without_the_physics_is_refused_in_one_line():
         make("Pendulum", engine="carom")
 
 
+TOSS_FIT = """
+family: cube_toss
+fitted_on: 5 of 9 tosses
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"engine": "bulet"}, r"^no engine 'bulet'; known: bullet, .*newton"),
+        ({"drive": 3}, r"Turntable-v0: drive = 3: give the name of a \.csv file, or 'action'$"),
+        ({"config": 3}, r"^config = 3: give published-settings or tuned, or the name of"),
+        ({"solver": "x"}, r"Turntable-v0: solver = 'x': give settings by name$"),
+        ({"config": "absent.yaml"}, r"^absent\.yaml: No such file or directory$"),
+        (
+            {"config": "{}/toss.yaml"},
+            r"toss\.yaml: its numbers are of cube_toss, not of turntable$",
+        ),
+        ({"config": "{}/cut.yaml"}, r"cut\.yaml: while parsing a flow node expected the node "),
+        ({"drive": "{}/short.csv"}, r"short\.csv: line 2 of numbers has 1, five are wanted$"),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_line(arguments, said, tmp_path):
+    (tmp_path / "toss.yaml").write_text(TOSS_FIT)
+    (tmp_path / "cut.yaml").write_text("a: [\n")
+    (tmp_path / "short.csv").write_text("time,x,y,z,angle\n0,0,0,0,0\n1\n")
+    given = {k: v.format(tmp_path) if isinstance(v, str) else v for k, v in arguments.items()}
+    with pytest.raises(UserError, match=said) as caught:
+        make("Turntable", **given).reset(seed=0)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("engine", ["physx", "newton", "genesis"])
 def test_an_engine_that_is_not_installed_says_how_to_get_it(engine, nothing_installed):
     name = "FoamStretching" if engine == "newton" else "Pendulum"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from wmeval.datasets.location import locate
 from wmeval.datasets.mocap.schema import ARRAYS, Header, Mocap, Trial, Units, make_trial
-from wmeval.errors import UserError, first_problem
+from wmeval.errors import UserError, first_problem, what_of
 from wmeval.jobs.ledger import canonical
 
 MOST_BYTES = 1 << 30
@@ -71,9 +71,10 @@ def write_mocap(mocap: Mocap, path: str | Path) -> str:
         The path or URL.
 
     Raises:
-        UserError: another ending, disk full, not writable.
+        UserError: another ending, no trial or one twice, disk full, not writable.
     """
     kind = _kind(path)
+    _checked(mocap.header, list(mocap.trials), str(path))
     place = locate(path)
     header = _written_header(mocap).model_dump(mode="json", exclude_none=True)
     if kind == "json":
@@ -180,13 +181,13 @@ def _from_hdf5(content: bytes, path: str) -> Mocap:
                     )
                 )
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: no readable HDF5: {error}") from error
+        raise UserError(f"{path}: no readable HDF5: {what_of(error)}") from error
     return _checked(header, made, path)
 
 
 def _checked(header: Header, trials: list[Trial], path: str) -> Mocap:
     if not trials:
-        raise UserError(f"{path}: holds no trial")
+        raise UserError(f"{path}: holds no trial: a recording has one or more")
     names = [t.name for t in trials]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from wmeval.datasets.mocap.schema import Header, Mocap, Signal, make_trial
-from wmeval.errors import UserError
+from wmeval.errors import UserError, what_of
 
 COLUMNS = ("time", "position", "velocity", "torque")
 
@@ -38,7 +38,7 @@ def read_pendulum(path: str | Path) -> Mocap:
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: {error}") from error
+        raise UserError(f"{path}: {what_of(error)}") from error
     if not lines or tuple(x.strip() for x in lines[0].split(",")) != COLUMNS:
         raise UserError(f"{path}: the first line must read {','.join(COLUMNS)}")
     rows = []

@@ -28,8 +28,9 @@ from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.build import Built, setup_of
 from wmeval.envs.gauge.genesis_numbers import genesis_textile_numbers
 from wmeval.envs.gauge.solver_rows import HELD, OF_FAMILY, PUBLISHED, ROWS, TUNED
-from wmeval.errors import UserError, first_problem
+from wmeval.errors import UserError, first_problem, what_of
 from wmeval.scene import Card, Cloth
+from wmeval.sim.engines import ENGINES as ALL_ENGINES
 from wmeval.sim.protocol import EngineConfig
 
 Name = Literal["published-settings", "tuned"]
@@ -151,6 +152,8 @@ def check_engine(card: Family, engine: str, *, stepped: bool = True) -> None:
     able = engines_of(card)
     if engine in able:
         return
+    if engine not in ALL_ENGINES:
+        raise UserError(f"no engine {engine!r}; known: {', '.join(ALL_ENGINES)}")
     found = card.engines.get(engine)
     if engine in JOB_ENGINES and found is not None and found.status != "not_run":
         if not stepped:
@@ -178,6 +181,10 @@ def settings_of(card: Family, engine: str, config: str) -> Settings:
     """
     if config in NAMES:
         return _known(card, engine, config)
+    if not isinstance(config, str):
+        raise UserError(
+            f"config = {config!r}: give {' or '.join(NAMES)}, or the name of a .yaml file"
+        )
     if not Path(config).suffix:
         raise UserError(
             f"no configuration {config!r}: choose from {', '.join(NAMES)}, or name a .yaml file of "
@@ -250,7 +257,7 @@ def read_fitted(path: str | Path) -> Fitted:
     except ValidationError as error:
         raise UserError(f"{path}: {first_problem(error)}") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {error}") from error
+        raise UserError(f"{path}: {what_of(error)}") from error
 
 
 def regimes(card: Family, subtask: str, material: str, settings: Settings, engine: str,

@@ -75,6 +75,12 @@ class FamilyEnv(WorldEnv):
         self.subtask = _chosen(card, "subtask", named, tuple(card.subtasks))
         known = tuple(card.subtasks[self.subtask].frames)
         self.material = _chosen(card, "material", material, known)
+        for name, value, kind, wanted in (
+            ("drive", drive, str, f"the name of a .csv file, or {ACTION!r}"),
+            ("solver", solver, Mapping, "settings by name"),
+        ):
+            if value is not None and not isinstance(value, kind):
+                raise UserError(f"GAUGE/{card.env}-v0: {name} = {value!r}: give {wanted}")
         self.config, self.drive = config, drive
         self.solver = dict(solver or {})
         self.solving: Settings = settings_of(card, engine, config)

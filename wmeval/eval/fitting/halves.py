@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, what_of
 
 HALVES = ("even", "odd")
 
@@ -67,7 +67,9 @@ def _listed(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     try:
         wanted = [x.strip() for x in path.read_text("utf-8").splitlines() if x.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--split {path}: no seed and no readable file: {error}") from error
+        raise UserError(
+            f"--split {path}: no seed and no readable file: {what_of(error)}"
+        ) from error
     unknown = next((n for n in wanted if n not in names), None)
     if unknown is not None:
         raise UserError(f"--split {path}: the recording has no trial {unknown!r}")
