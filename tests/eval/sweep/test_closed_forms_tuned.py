@@ -132,6 +132,15 @@ def test_a_cradle_passes_on_what_restitution_asks_for_when_its_balls_meet_in_tur
 
 
 @pytest.mark.accept
+def test_a_cradle_with_the_stated_loss_goes_on_together_when_its_balls_meet_in_turn():
+    """e = 0.202: impacts without end, then a fifth of the speed each (`chain_transfer`)."""
+    result, _ = run(
+        "bullet", "newtons_cradle/1/metal", seconds=0.5, gap=1e-3, dt="1/7200", contact_erp=0.0
+    )
+    assert numbers(result)["mte_of_restitution"] == pytest.approx(0.2, abs=0.005)
+
+
+@pytest.mark.accept
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_wall_is_struck_when_the_swing_says(engine):
     if engine != "bullet" and installed.version(engine) is None:

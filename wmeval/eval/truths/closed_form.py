@@ -75,7 +75,8 @@ _ROWS = (
     ),
     ClosedForm(
         "cradle_transfers", ("newtons_cradle",), _ALL, rigid.cradle_transfers,
-        "lossless and at one contact at a time", "energy; elliptic integral (rigid.swing_period)",
+        "lossless and at one contact at a time",
+        "energy; elliptic integral (rigid.swing_period); impacts in turn (chain.chain_transfer)",
     ),
     ClosedForm(
         "wall_is_struck", ("wall_breaking",), _ALL, rigid.wall_is_struck,

@@ -421,16 +421,3 @@ def swing_time(start: float, end: float, small: float) -> float:
             xtol=1e-13,
         )
     )
-
-
-def chain_transfer(restitution: float, balls: int) -> float:
-    """Speed of the last of n equal balls, hit in turn, over the first's: ((1 + e) / 2)^(n-1).
-
-    Newton's restitution at each of the n - 1 impacts, balls a little apart.
-    """
-    return float(((1 + restitution) / 2) ** (balls - 1))
-
-
-def chain_restitution(transfer: float, balls: int) -> float:
-    """Restitution that `chain_transfer` asks for: e = 2 eta^(1 / (n - 1)) - 1."""
-    return float(2 * transfer ** (1 / (balls - 1)) - 1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from wmeval.assets.gauge_cards import GRAVITY, Box, Bricks, Convex, Cylinder, Prism, Sphere
 from wmeval.eval.truths import rigid
+from wmeval.eval.truths.chain import chain_transfer
 from wmeval.eval.truths.prediction import Number, Prediction, SetUp
 
 F8 = NDArray[np.float64]
@@ -288,7 +289,7 @@ def cradle_transfers(s: SetUp) -> Prediction:
             "lsd": Number(period / 2, "s", "longest stationary duration", lossless),
             "mte_first": Number(1.0, "1", "momentum transfer", lossless),
             "mte_of_restitution": Number(
-                rigid.chain_transfer(e, balls), "1", "one impact after another, stated restitution"
+                chain_transfer(e, balls), "1", "one impact after another, stated restitution"
             ),
         },
         "ball_5", at, s.duration,
