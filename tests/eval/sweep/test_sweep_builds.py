@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fake_isaac import write_launcher
 
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep.gates import conformance_rows, suites_of
 from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.jobs import installed
@@ -86,6 +88,18 @@ def test_a_job_that_takes_too_long_is_a_time_out(launcher, monkeypatch):
         result.reason
         == "Isaac Sim gave no answer within 0.5 s: [kit] loading a great many extensions"
     )
+
+
+def test_a_check_that_hangs_fails_at_the_limit_and_the_others_follow(launcher, monkeypatch):
+    monkeypatch.setenv("FAKE_ISAAC", "hang")
+    cells = cells_of(f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}")
+    (suite, *_) = suites_of(cells)
+    suite = replace(suite, checks=suite.checks[:2])
+    rows = conformance_rows(suite, None, 0.5)
+    assert len(rows) == len(suite.checks)
+    for row in rows:
+        assert row["status"] == "failed"
+        assert row["reason"].startswith("Isaac Sim gave no answer within 0.5 s")
 
 
 @pytest.mark.accept

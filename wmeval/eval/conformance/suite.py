@@ -69,6 +69,7 @@ def run_suite(
     dt: Fraction | None = None,
     told: Callable[[Outcome], None] | None = None,
     taken: list[World] | None = None,
+    limit: float | None = None,
 ) -> list[Outcome]:
     """Run checks on an engine, one worker for all.
 
@@ -81,6 +82,7 @@ def run_suite(
         told: hears of every outcome as it comes.
         taken: a world that is no longer needed, whose worker is used again; the last one of the
             suite is left there. None: nothing is left open.
+        limit: time-out of a check on an engine that runs whole jobs [s]; None: the engine's own.
 
     Raises:
         UserError: an unknown check or engine.
@@ -94,7 +96,7 @@ def run_suite(
     try:
         for name in names:
             step = dt or Fraction(1, CHECKS[name].rate * substeps)
-            outcome, world = _run(CHECKS[name], engine, config, step, world)
+            outcome, world = _run(CHECKS[name], engine, config, step, world, limit)
             out.append(outcome)
             if told is not None:
                 told(outcome)
@@ -111,7 +113,12 @@ def run_suite(
 
 
 def _run(
-    check: Check, engine: str, config: EngineConfig | None, dt: Fraction, last: World | None
+    check: Check,
+    engine: str,
+    config: EngineConfig | None,
+    dt: Fraction,
+    last: World | None,
+    limit: float | None,
 ) -> tuple[Outcome, World | None]:
     info = engine_info(engine)
     spec = spec_of(check, engine, config, dt=dt)
@@ -130,7 +137,7 @@ def _run(
     try:
         world = last = open_world(spec, instead_of=last)
         steps = round(check.seconds / dt)
-        foresee(world, [((), steps)], every=True)
+        foresee(world, [((), steps)], every=True, limit=limit)
         first = world.reset()
     except UserError as error:
         return outcome("not_run", None, one_line(str(error))), last

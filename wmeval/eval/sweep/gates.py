@@ -224,16 +224,24 @@ def suites_of(cells: Sequence[Cell]) -> list[Suite]:
     ]  # fmt: skip
 
 
-def conformance_rows(suite: Suite, taken: list[World] | None = None) -> list[dict[str, JsonValue]]:
+def conformance_rows(
+    suite: Suite, taken: list[World] | None = None, limit: float | None = None
+) -> list[dict[str, JsonValue]]:
     """Run a suite.
 
     Args:
         suite: which.
         taken: this process' last world, whose worker is used again.
+        limit: time-out of a check on an engine that runs whole jobs [s].
     """
     config = EngineConfig.model_validate_json(suite.settings)
     outcomes = run_suite(
-        suite.engine.adapter, config, checks=suite.checks, dt=suite.dt, taken=taken
+        suite.engine.adapter,
+        config,
+        checks=suite.checks,
+        dt=suite.dt,
+        taken=taken,
+        limit=limit,
     )
     return [{**row, **_head(suite)} for row in rows_of(outcomes)]
 

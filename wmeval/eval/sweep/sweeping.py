@@ -208,7 +208,7 @@ def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
     kind, what, key = unit
     folder = Path(out)
     if kind == "suite":
-        _write_suite(folder, key, conformance_rows(what, last_world))
+        _write_suite(folder, key, conformance_rows(what, last_world, limit))
         return None
 
     def keep(result: CellResult, log: WorldLog | None, arrays: Arrays) -> None:
