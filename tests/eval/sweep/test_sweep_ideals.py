@@ -20,7 +20,7 @@ def passed_on(cell, value):
         measurements=tuple(
             Measurement(
                 metric=n, truth=form.truth, value=value, expected=form.numbers[n].value,
-                ideal=form.numbers[n].ideal, counts=True,
+                unit=form.numbers[n].unit, ideal=form.numbers[n].ideal, counts=True,
             )
             for n in names
         ),
@@ -40,22 +40,22 @@ def lines_of(**values):
 
 
 def test_an_engine_that_ignores_restitution_is_not_the_best_cradle():
-    # What 0.2 passes on through impacts in turn is 0.2; one that loses nothing passes on 1.
-    lines, made = lines_of(bullet=0.29, physx=0.24, newton=0.98)
-    lossless, stated = lines["mte first"], lines["mte of restitution"]
+    # What 0.2 passes on through impacts in turn is 20 %; one that loses nothing passes on all.
+    lines, made = lines_of(bullet=29, physx=24, newton=98)
+    lossless, stated = lines["mte first [%]"], lines["mte of restitution [%]"]
     assert [e.best for e in lossless.entries] == [False, False, False]
-    assert lossless.expected == "1 if lossless"
+    assert lossless.expected == "100 % if lossless"
     assert [e.best for e in stated.entries] == [False, True, False]
     # The best is not near: none is.
     assert stated.expected.endswith("(none within 2 %)")
     assert worst(made[0]).metric == "mte_of_restitution"
     assert errors_of(made[0].measurements[0]) is None
-    assert errors_of(made[0].measurements[1])[0] == pytest.approx(0.09, abs=1e-3)
+    assert errors_of(made[0].measurements[1])[0] == pytest.approx(9, abs=0.1)
 
 
 def test_a_number_that_some_engine_has_is_not_said_to_be_nobodys():
-    lines, _ = lines_of(bullet=0.29, physx=0.201)
-    assert "none" not in lines["mte of restitution"].expected
+    lines, _ = lines_of(bullet=29, physx=20.1)
+    assert "none" not in lines["mte of restitution [%]"].expected
 
 
 def test_what_takes_impacts_without_loss_is_marked():

@@ -100,3 +100,18 @@ def test_numbers_of_cells_hold_what_the_rows_hold(four):
     assert any(told.values())
     assert type(results).model_validate_json(results.model_dump_json()) == results
     assert Path(out).is_dir()
+
+
+def test_one_number_has_one_scale_in_a_cell(four):
+    _, results = four
+    for r in results.cells:
+        units = {(m.metric, m.unit) for m in r.measurements}
+        assert len(units) == len({metric for metric, _ in units})
+    (cradle,) = [
+        r for r in results.cells
+        if r.cell.family == "newtons_cradle" and r.cell.engine.label == "bullet"
+    ]  # fmt: skip
+    passed = {m.truth: m.value for m in cradle.measurements if m.metric == "mte_first"}
+    if cradle.status == "ok":  # within its time, on a slow machine
+        assert len(passed) == 2
+        assert len(set(passed.values())) == 1

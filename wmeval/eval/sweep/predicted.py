@@ -137,7 +137,7 @@ def _bounces(r: Record, p: Prediction) -> dict[str, float]:
 
 
 def _cradle(r: Record, p: Prediction) -> dict[str, float]:
-    passed = r.momentum_transfer()
+    passed = 100 * r.momentum_transfer()
     return {"mte_first": passed, "mte_of_restitution": passed, "lsd": r.longest_rest()}
 
 

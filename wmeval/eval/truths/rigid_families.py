@@ -287,9 +287,10 @@ def cradle_transfers(s: SetUp) -> Prediction:
             "period": Number(period, "s", "of these"),
             "impact": Number(period / 4, "s", "first impact"),
             "lsd": Number(period / 2, "s", "longest stationary duration", lossless),
-            "mte_first": Number(1.0, "1", "momentum transfer", lossless),
+            "mte_first": Number(100.0, "%", "momentum transfer", lossless),
             "mte_of_restitution": Number(
-                chain_transfer(e, balls), "1", "one impact after another, stated restitution"
+                100 * chain_transfer(e, balls), "%",
+                "one impact after another, stated restitution",
             ),
         },
         "ball_5", at, s.duration,
