@@ -215,7 +215,9 @@ class FamilyEnv(WorldEnv):
             raise UserError(f"{self.ID}: solver: {first_problem(error)}") from error
 
     def _begin(self, scene: Scene) -> None:
-        self._bodies = tuple(scene.index(name) for name in self._observed_names())
+        # What bends is observed by its markers.
+        rigid = {b.name for b in scene.bodies}
+        self._bodies = tuple(scene.index(n) for n in self._observed_names() if n in rigid)
         built = self.built
         self._followers = None
         if built.markers is not None:
