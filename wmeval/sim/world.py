@@ -422,11 +422,11 @@ def open_world(
     elsewhere = interpreter_of(spec.engine, spec.config)
     python = elsewhere or sys.executable
     working = branching or elsewhere is not None
-    again = isinstance(instead_of, WorkerWorld) and instead_of.python == python
-    if working and again and isinstance(instead_of, WorkerWorld) and not _worn(instead_of):
+    old = instead_of if isinstance(instead_of, WorkerWorld) else None
+    if working and old is not None and old.python == python and not _worn(old):
         with contextlib.suppress(WorkerError):  # it died: a new one is made below
-            instead_of.rebuild(spec, events=events)
-            return instead_of
+            old.rebuild(spec, events=events)
+            return old
     if instead_of is not None:
         instead_of.close()
     if working:

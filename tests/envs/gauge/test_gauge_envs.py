@@ -105,6 +105,18 @@ def test_gymnasiums_checker_has_no_complaint(env_id):
     env.close()
 
 
+@pytest.mark.accept
+@pytest.mark.parametrize("env_id", [i for i in FAMILIES if i not in ON_BULLET])
+def test_what_bends_begins_and_is_observed_on_newton(env_id):
+    if installed.version("newton") is None:
+        pytest.skip("engine newton is not installed: wmeval install newton")
+    env = make(short_name(env_id), engine="newton", solver={"solver": "vbd"})
+    seen, info = env.reset(seed=0)
+    assert env.observation_space.contains(seen)
+    assert info["gauge"]["measured"]
+    env.close()
+
+
 # --- what an engine does not have -----------------------------------------------------------------
 
 

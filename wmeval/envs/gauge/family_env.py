@@ -215,13 +215,11 @@ class FamilyEnv(WorldEnv):
             raise UserError(f"{self.ID}: solver: {first_problem(error)}") from error
 
     def _begin(self, scene: Scene) -> None:
-        # What bends is observed by its markers.
-        rigid = {b.name for b in scene.bodies}
-        self._bodies = tuple(scene.index(n) for n in self._observed_names() if n in rigid)
         built = self.built
-        self._followers = None
-        if built.markers is not None:
-            self._followers = followers(scene, built.meshes, built.markers)
+        worn = built.markers
+        self._followers = None if worn is None else followers(scene, built.meshes, worn)
+        observed = self._observed_names() if worn is None else ()
+        self._bodies = tuple(scene.index(name) for name in observed)
         self._links = tuple(i for i, b in enumerate(scene.bodies) if b.role == "rope")
 
     def _observe(self, now: StateView) -> Observation:

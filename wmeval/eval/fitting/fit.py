@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast, get_args
 
 import yaml
@@ -21,9 +22,9 @@ from wmeval.envs.gauge.configurations import (
 )
 from wmeval.errors import UserError
 from wmeval.eval.fitting import pendulum_fit
-from wmeval.eval.fitting.halves import half_of, spaced
+from wmeval.eval.fitting.halves import Half, half_of, spaced
 from wmeval.eval.fitting.pendulums import cut
-from wmeval.eval.fitting.search import OPTIMIZER, search
+from wmeval.eval.fitting.search import OPTIMIZER, Found, Parameter, search
 from wmeval.eval.fitting.toss_fit import LOSS, TossLoss, parameters, parts
 from wmeval.eval.fitting.tosses import FAMILY, LIKE, read_tosses, recording_in
 from wmeval.jobs import installed
@@ -87,20 +88,12 @@ def fit_tosses(
     few = f", evenly spaced ones of {len(chosen.names)}" if len(names) < len(chosen.names) else ""
     return Fitted(
         family=FAMILY,
-        fitted_on=f"{len(names)} of {len(mocap.trials)} tosses of {data.name}: {chosen.said}"
-        + few,
+        fitted_on=f"{len(names)} of {len(mocap.trials)} tosses of {data.name}: {chosen.said}" + few,
         base=base,
         options=dict(options),
         properties=properties,
-        identified=Identified(
-            engine=engine, version=_version(engine, python), data=data.name, sha256=sha256_of(data),
-            half=chosen.said, trials=chosen.names, parameters=best,
-            start={p.name: p.start for p in wanted},
-            bounds={p.name: (p.low, p.high) for p in wanted},
-            loss=LOSS, loss_before=found.before, loss_after=found.after,
-            improved=found.improved, evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
-        ),
-    )  # fmt: skip
+        identified=_identified(engine, python, data, chosen, wanted, found, LOSS, seed),
+    )
 
 
 def fit_driven_pendulum(
@@ -156,15 +149,24 @@ def fit_driven_pendulum(
         fitted_on=f"{len(names)} of {len(given)} pieces of {path.name}: {chosen.said}",
         base=base,
         properties={pendulum_fit.BODY: best},
-        identified=Identified(
-            engine=engine, version=_version(engine, python), data=path.name,
-            sha256=sha256_of(path), half=chosen.said, trials=chosen.names, parameters=best,
-            start={p.name: p.start for p in pendulum_fit.PARAMETERS},
-            bounds={p.name: (p.low, p.high) for p in pendulum_fit.PARAMETERS},
-            loss=pendulum_fit.LOSS, loss_before=found.before, loss_after=found.after,
-            improved=found.improved, other_half=others,
-            evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
+        identified=_identified(
+            engine, python, path, chosen, pendulum_fit.PARAMETERS, found, pendulum_fit.LOSS, seed,
+            others,
         ),
+    )  # fmt: skip
+
+
+def _identified(
+    engine: str, python: str, data: Path, chosen: Half, wanted: Sequence[Parameter], found: Found,
+    loss: str, seed: int, others: Mapping[str, float] = MappingProxyType({}),
+) -> Identified:  # fmt: skip
+    """What stands in a file of fitted numbers of how they were found."""
+    return Identified(
+        engine=engine, version=_version(engine, python), data=data.name, sha256=sha256_of(data),
+        half=chosen.said, trials=chosen.names, parameters=_rounded(found.values),
+        start={p.name: p.start for p in wanted}, bounds={p.name: (p.low, p.high) for p in wanted},
+        loss=loss, loss_before=found.before, loss_after=found.after, improved=found.improved,
+        other_half=dict(others), evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
     )  # fmt: skip
 
 

@@ -159,20 +159,13 @@ class BlenderEngine(SteppedEngine):
     # --- running ----------------------------------------------------------------------------------
 
     def _steps(
-        self,
-        action: Sequence[float],
-        until: int,
-        write: Callable[[], None] | None,
-        found: list[tuple[Any, ...]] | None,
+        self, until: int, write: Callable[[], None] | None, found: list[tuple[Any, ...]] | None
     ) -> None:
         """Ask Blender for the states, many at once, and let drivers and rows see them."""
-        if until <= self.substep:
-            raise UserError(f"advance to state {until}: the world is already at {self.substep}")
         if self._worker is None or self._broken:
             raise UserError("engine blender broke off in its last stretch: reset the world")
         if os.getpid() != self._process:
             raise UserError("a world of engine blender does not branch: replay it instead")
-        self.action = tuple(action)
         self._broken = True  # until all is done: Blender is ahead of what the drivers have seen
         while self.substep < until:
             ahead = min(until, self.substep + _CHUNK)

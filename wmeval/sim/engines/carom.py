@@ -182,16 +182,9 @@ class CaromEngine(SteppedEngine):
     # --- stepping -------------------------------------------------------------------------------
 
     def _steps(
-        self,
-        action: Sequence[float],
-        until: int,
-        write: Callable[[], None] | None,
-        found: list[tuple[Any, ...]] | None,
+        self, until: int, write: Callable[[], None] | None, found: list[tuple[Any, ...]] | None
     ) -> None:
         """As `SteppedEngine`, but that a state is read only where somebody wants it."""
-        if until <= self.substep:
-            raise UserError(f"advance to state {until}: the world is already at {self.substep}")
-        self.action = tuple(action)  # a caller may reuse its array
         table, before, after = self.table, self._before, self._after
         up, down = self._dt.numerator, self._dt.denominator
         self._in_hooks = True

@@ -315,8 +315,8 @@ class SteppedEngine(Stage):
         every = probe.states == "substeps"
         found: list[tuple[Any, ...]] = []
         self._begin(probe)
+        self._act(action, until)
         self._steps(
-            action,
             until,
             (lambda: self._write(look=probe.shown or self.substep == until)) if every else None,
             found if probe.contacts and self.info.contact_impulses else None,
@@ -337,19 +337,23 @@ class SteppedEngine(Stage):
         Raises:
             UserError: as `advance`.
         """
-        self._steps(action, until, None, None)
+        self._act(action, until)
+        self._steps(until, None, None)
         return self
 
-    def _steps(
-        self,
-        action: Sequence[float],
-        until: int,
-        write: Callable[[], None] | None,
-        found: list[tuple[Any, ...]] | None,
-    ) -> None:
+    def _act(self, action: Sequence[float], until: int) -> None:
+        """Take the action that is in force up to a state.
+
+        Raises:
+            UserError: the state is not after the present one.
+        """
         if until <= self.substep:
             raise UserError(f"advance to state {until}: the world is already at {self.substep}")
-        self.action = tuple(action)
+        self.action = tuple(action)  # a caller may reuse its array
+
+    def _steps(
+        self, until: int, write: Callable[[], None] | None, found: list[tuple[Any, ...]] | None
+    ) -> None:
         try:
             while self.substep < until:
                 self._in_hooks = True
