@@ -55,7 +55,8 @@ class EngineInfo:
         clock: "fixed" steps or "exact" (event-driven).
         contact_impulses: contacts carry impulses; an engine that does not gives no contacts.
         mend: command that installs what it needs to run; empty when it can.
-        stepped: it goes on one substep at a time; else it runs whole jobs (`World.foresee`).
+        stepped: it goes on one substep at a time; else it runs whole jobs
+            (`wmeval.sim.world.foresee`).
     """
 
     name: str

@@ -194,6 +194,15 @@ class Stage:
         w, x, y, z = quaternion
         self._rows.put(body, (*position, x, y, z, w, *linear, *angular))
 
+    def _check_ahead(self, until: int) -> None:
+        """Whether a state is still to come.
+
+        Raises:
+            UserError: not so.
+        """
+        if until <= self.substep:
+            raise UserError(f"advance to state {until}: the world is already at {self.substep}")
+
     def _puts_data(
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> bool:

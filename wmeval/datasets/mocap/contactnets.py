@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wmeval.conventions import quaternion_to_matrix
 from wmeval.datasets.mocap.schema import Header, Mocap, Trial, make_trial
 from wmeval.datasets.mocap.torch_file import read_torch
 from wmeval.errors import UserError
@@ -219,8 +220,6 @@ def lowest_corner(position: F8, quaternion_wxyz: F8, half: float = HALF_WIDTH) -
         quaternion_wxyz: (..., 4), of unit length.
         half: half width [m].
     """
-    w, x, y, z = np.moveaxis(np.asarray(quaternion_wxyz, np.float64), -1, 0)
-    # Heights of the cube's own axes.
-    up = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z])
-    out: F8 = np.asarray(position, np.float64)[..., 2] - half * np.abs(up).sum(axis=0)
+    heights = quaternion_to_matrix(np.asarray(quaternion_wxyz, np.float64))[..., 2, :]
+    out: F8 = np.asarray(position, np.float64)[..., 2] - half * np.abs(heights).sum(axis=-1)
     return out

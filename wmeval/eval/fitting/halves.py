@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from wmeval.errors import UserError, what_of
 
+T = TypeVar("T")
 HALVES = ("even", "odd")
 
 
@@ -45,7 +47,7 @@ def half_of(names: Sequence[str], *, half: str = "", split: str = "") -> Half:
     if half:
         if half not in HALVES:
             raise UserError(f"--half {half}: choose even or odd")
-        found = tuple(names[HALVES.index(half) :: 2])
+        found = tuple(names[places_of(half)])
         said = f"{half} places, from 0"
     elif split.isdigit():
         random = np.random.Generator(np.random.PCG64(int(split)))
@@ -76,9 +78,14 @@ def _listed(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(n for n in names if n in set(wanted))
 
 
-def spaced(names: Sequence[str], count: int) -> tuple[str, ...]:
+def places_of(half: str) -> slice:
+    """The places of a half, "even" or "odd", from 0; all for ""."""
+    return slice(HALVES.index(half), None, 2) if half else slice(None)
+
+
+def spaced(items: Sequence[T], count: int) -> tuple[T, ...]:
     """Evenly spaced ones; all for a count of 0 or beyond."""
-    if not 0 < count < len(names):
-        return tuple(names)
-    rows = {round(k) for k in np.linspace(0, len(names) - 1, count)}
-    return tuple(names[k] for k in sorted(rows))
+    if not 0 < count < len(items):
+        return tuple(items)
+    rows = {round(k) for k in np.linspace(0, len(items) - 1, count)}
+    return tuple(items[k] for k in sorted(rows))

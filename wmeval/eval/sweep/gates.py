@@ -20,7 +20,7 @@ from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.configurations import NAMES, settings_of
 from wmeval.envs.gauge.solver_rows import ROWS
 from wmeval.errors import UserError, one_line
-from wmeval.eval.conformance import CHECKS, rows_of, run_suite
+from wmeval.eval.conformance import CHECKS, Outcome, rows_of, run_suite
 from wmeval.eval.sweep.cells import (
     Cell,
     CellResult,
@@ -255,15 +255,12 @@ def _head(suite: Suite) -> dict[str, JsonValue]:
 
 def failed_rows(suite: Suite, error: str, version: str) -> list[dict[str, JsonValue]]:
     """Rows of a suite whose process did not come back."""
-    return [
-        {
-            "check": name, "quantity": c.quantity, "unit": c.unit, "engine": suite.engine.adapter,
-            "version": version, "asked": c.asked, "effective": None, "tolerance": c.tolerance,
-            "off_by": None, "status": "failed", "reason": one_line(error), "wall_s": 0.0,
-            **_head(suite),
-        }
-        for name, c in ((n, CHECKS[n]) for n in suite.checks)
-    ]  # fmt: skip
+    engine, said = suite.engine.adapter, one_line(error)
+    lost = (
+        Outcome(n, engine, version, CHECKS[n].asked, None, "failed", said, 0.0)
+        for n in suite.checks
+    )
+    return [{**row, **_head(suite)} for row in rows_of(lost)]
 
 
 # --- the gate -------------------------------------------------------------------------------------

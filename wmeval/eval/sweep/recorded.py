@@ -133,10 +133,7 @@ def against(
         ("dtw", warp(found, real.mean).mean, real.dtw),
     ]
     if card.quantity != "position":
-        spread = [
-            relative(gauge.generalised(t[:count], card.quantity), real.mean, card.quantity)
-            for t in trials
-        ]
+        spread = [relative(g, real.mean, card.quantity) for g in each]
         rows.append(
             ("rmse_relative", relative(found, real.mean, card.quantity), float(np.mean(spread)))
         )

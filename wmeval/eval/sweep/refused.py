@@ -11,6 +11,7 @@ from pathlib import Path
 from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.errors import UserError
+from wmeval.eval.fitting.halves import places_of
 from wmeval.eval.fitting.tosses import read_tosses
 from wmeval.eval.sweep.cells import Cell, engine_config
 from wmeval.eval.sweep.running import resolved, spaced
@@ -92,8 +93,7 @@ def _refuse_tosses(cells: Sequence[Cell]) -> None:
                 raise
             continue  # it was not fetched: the cell says so
         held = _tosses_in(path)
-        if wanted.half:
-            held = (held + (wanted.half == "even")) // 2
+        held = len(range(held)[places_of(wanted.half)])
         if wanted.count > held:
             of = f" in {wanted.half} places" if wanted.half else ""
             raise UserError(

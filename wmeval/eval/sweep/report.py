@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
 from wmeval.assets.gauge_published import published
@@ -29,9 +28,6 @@ from wmeval.eval.sweep.toss import FAMILY
 from wmeval.eval.sweep.toss_section import COLUMNS, Tosses, section
 from wmeval.eval.truths import TRUTHS
 from wmeval.eval.wording import number
-
-if TYPE_CHECKING:
-    pass
 
 MAXIMUM_STRIPS = 60
 """Film strips in one page: of one set-up of every family first, on every engine."""

@@ -16,10 +16,11 @@ from wmeval.assets.gauge_cards import Family
 from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.markers import METHODS
 from wmeval.errors import UserError
-from wmeval.eval.metrics.gauge import SCALES
+from wmeval.eval.metrics.gauge import generalised
 from wmeval.eval.metrics.trajectory import rmse
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.measure import reference_of
+from wmeval.eval.sweep.otherwise import relative
 from wmeval.records import StateLog
 from wmeval.scene import Card
 
@@ -50,7 +51,7 @@ def scored(areas: F8, true: F8, markers: str) -> Scoring:
         markers=markers,
         error=rmse(areas, true),
         offset=rmse(np.repeat(areas[:1], len(areas), 0), np.repeat(true[:1], len(true), 0)),
-        relative=rmse(areas / areas[:1] * true[:1], true),
+        relative=relative(areas, true, "area"),
         signal=rmse(true, np.repeat(true[:1], len(true), 0)),
     )
 
@@ -80,9 +81,8 @@ def scorings(
             continue
         n = min(len(course.values), len(true))
         if course.values[0].size == true[0].size:
-            scale = SCALES["area"]
-            a = course.values[:n].reshape(n, -1) * scale
-            out.append(scored(a, true[:n].reshape(n, -1) * scale, method))
+            a, b = (generalised(x[:n], "area") for x in (course.values, true))
+            out.append(scored(a, b, method))
     return tuple(out)
 
 

@@ -34,6 +34,7 @@ from wmeval.envs.gauge.configurations import (
 )
 from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody, Flight, Start, fly
+from wmeval.eval.fitting.halves import places_of, spaced
 from wmeval.eval.fitting.recording import describe
 from wmeval.eval.fitting.tosses import (
     FAMILY,
@@ -124,19 +125,14 @@ def chosen(mocap: Mocap, wanted: Wanted, fitted: tuple[str, ...] = ()) -> list[t
     Raises:
         UserError: none is left.
     """
-    parity = {"even": (0,), "odd": (1,)}.get(wanted.half, (0, 1))
-    without = frozenset(fitted)
-    rest = [(k, t) for k, t in enumerate(mocap.trials) if k % 2 in parity and t.name not in without]
+    own = list(enumerate(mocap.trials))[places_of(wanted.half)]
+    rest = [(k, t) for k, t in own if t.name not in fitted]
     if not rest:
         raise UserError(
             f"{FAMILY}: all of these tosses were fitted on: score the other half, as "
             f"{FAMILY}/odd or {FAMILY}/even"
         )
-    if not 0 < wanted.count < len(rest):
-        return rest
-    return [
-        rest[k] for k in sorted({round(k) for k in np.linspace(0, len(rest) - 1, wanted.count)})
-    ]
+    return list(spaced(rest, wanted.count))
 
 
 def toss_settings(cell: Cell) -> Settings:
@@ -365,6 +361,6 @@ def _arrays(tosses: list[Toss]) -> dict[str, NDArray[Any]]:
 
 
 __all__ = [
-    "DRAWS", "FAMILY", "SIGMA", "Toss", "Wanted", "chosen", "cube_of", "data_file", "fitted_of",
-    "numbers", "run_toss", "start_of", "toss_of", "toss_settings", "wanted_of",
+    "DRAWS", "FAMILY", "SIGMA", "Toss", "Wanted", "chosen", "data_file", "fitted_of",
+    "numbers", "run_toss", "toss_of", "toss_settings", "wanted_of",
 ]  # fmt: skip

@@ -180,8 +180,7 @@ class BulletEngine(BulletView):
         until: int,
         after: Sequence[_Hook],
     ) -> None:
-        if until <= self.substep:
-            raise UserError(f"advance to state {until}: the world is already at {self.substep}")
+        self._check_ahead(until)
         self.action = tuple(action)  # a caller may reuse its array
         if BulletEngine._breaking_now != self._breaking:
             self._own()

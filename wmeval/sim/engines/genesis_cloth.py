@@ -48,7 +48,6 @@ from wmeval.sim.engines.genesis_bending import (
 from wmeval.sim.engines.genesis_network import (
     Network,
     edges_of,
-    effective_spring,
     hinge_steepness,
     network,
 )
@@ -294,12 +293,4 @@ def _unchanged_meshes() -> Iterator[None]:
         Mesh.remesh = before
 
 
-__all__ = [
-    "CHOICES",
-    "OPTIONS",
-    "Cloths",
-    "Network",
-    "effective_spring",
-    "hinge_steepness",
-    "network",
-]
+__all__ = ["CHOICES", "OPTIONS", "Cloths"]

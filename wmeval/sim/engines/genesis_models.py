@@ -18,12 +18,12 @@ from wmeval.scene import (
     Collision,
     Joint,
     Mesh,
-    MeshData,
     Meshes,
     Scene,
     Sphere,
 )
 from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.sim.engines.genesis_bending import write_surface
 from wmeval.sim.engines.joint_tree import JointTree
 
 _HEAVY = 1e4
@@ -149,7 +149,8 @@ def _geom(
                 "it from several shapes"
             )
         file = path.with_name(f"{path.stem}_{name}.obj")
-        write_obj(file, meshes[shape.sha256])
+        mesh = meshes[shape.sha256]
+        write_surface(file, mesh.vertices.astype(np.float64), mesh.triangles.astype(np.int32))
         ElementTree.SubElement(assets, "mesh", name=name, file=str(file))
         fields |= {"type": "mesh", "mesh": name}
     else:
@@ -158,12 +159,6 @@ def _geom(
             half -= shape.radius
         fields |= {"type": shape.kind, "size": _text((shape.radius, half))}
     ElementTree.SubElement(node, "geom", fields)
-
-
-def write_obj(path: Path, mesh: MeshData) -> None:
-    lines = [f"v {_text(v)}" for v in mesh.vertices.astype(np.float64)]
-    lines += [f"f {a} {b} {c}" for a, b, c in (mesh.triangles.astype(np.int64) + 1).tolist()]
-    path.write_text("\n".join(lines) + "\n")
 
 
 __all__ = ["body_name", "trees", "write_mjcf"]

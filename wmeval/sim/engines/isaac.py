@@ -284,8 +284,7 @@ class IsaacEngine(Stage):
         Raises:
             UserError: another state or action than was foreseen.
         """
-        if until <= self.substep:
-            raise UserError(f"advance to state {until}: the world is already at {self.substep}")
+        self._check_ahead(until)
         known = [a for a, end in self._stretches if end == until]
         if self._log is not None and (not known or known[0] != tuple(action)):
             raise UserError(

@@ -17,7 +17,7 @@ import signal
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +242,7 @@ def run_job(
     with tempfile.TemporaryDirectory(prefix="wmeval-job-") as folder:
         job, states = Path(folder) / "job.npz", Path(folder) / "states.npz"
         sha256 = write_job(job, header, arrays)
-        asked = Asked(**{**asked.__dict__, "sha256": sha256})
+        asked = replace(asked, sha256=sha256)
         code, said = _call(name, [python, str(worker), str(job), str(states)], folder, limit)
         # A simulator that wrote its answer whole may do what it likes as it closes.
         if not states.is_file():

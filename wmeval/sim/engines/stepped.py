@@ -315,7 +315,8 @@ class SteppedEngine(Stage):
         every = probe.states == "substeps"
         found: list[tuple[Any, ...]] = []
         self._begin(probe)
-        self._act(action, until)
+        self._check_ahead(until)
+        self.action = tuple(action)  # a caller may reuse its array
         self._steps(
             until,
             (lambda: self._write(look=probe.shown or self.substep == until)) if every else None,
@@ -337,19 +338,10 @@ class SteppedEngine(Stage):
         Raises:
             UserError: as `advance`.
         """
-        self._act(action, until)
+        self._check_ahead(until)
+        self.action = tuple(action)
         self._steps(until, None, None)
         return self
-
-    def _act(self, action: Sequence[float], until: int) -> None:
-        """Take the action that is in force up to a state.
-
-        Raises:
-            UserError: the state is not after the present one.
-        """
-        if until <= self.substep:
-            raise UserError(f"advance to state {until}: the world is already at {self.substep}")
-        self.action = tuple(action)  # a caller may reuse its array
 
     def _steps(
         self, until: int, write: Callable[[], None] | None, found: list[tuple[Any, ...]] | None
