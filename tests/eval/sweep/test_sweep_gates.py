@@ -18,6 +18,7 @@ from wmeval.eval.sweep.gates import (
     RESTS,
     WHOLE,
     checks_of,
+    failed_rows,
     gated,
     kind_of,
     profile_of,
@@ -62,6 +63,16 @@ def test_the_most_particular_row_is_taken():
     assert rests_on("nonsmooth_contact", "1", "rmse", "falls_until_contact") == ("free_fall",)
     assert "friction_slide" in rests_on("nonsmooth_contact", "1", "rmse", "real")
     assert rests_on("textile_flinging", "1", "sum", "curvature_sums_to_zero") == ()
+
+
+def test_a_suite_whose_process_is_lost_says_of_every_check_why():
+    suite, *_ = suites_of(cells_of("pendulum/1/metal"))
+    rows = failed_rows(suite, "killed by SIGKILL", "3.2")
+    assert [r["check"] for r in rows] == list(suite.checks)
+    for row in rows:
+        assert (row["status"], row["reason"]) == ("failed", "killed by SIGKILL")
+        assert (row["effective"], row["off_by"], row["version"]) == (None, None, "3.2")
+        assert (row["label"], row["config"]) == ("bullet", "published-settings")
 
 
 @pytest.mark.parametrize("family", ["tablecloth_pulling", "funnel", "rotating_ball"])
