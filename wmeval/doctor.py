@@ -113,19 +113,19 @@ def _engine(name: str) -> Finding:
 def _environment(name: str) -> Finding:
     """An environment of its own: its main module, imported once where it lives."""
     from wmeval.errors import UserError
-    from wmeval.jobs.installed import environment, interpreter, version
+    from wmeval.jobs.installed import environment, interpreter, mend, version
 
     row = environment(name)
-    part, mend = f"environment {name}", row.by_hand or f"wmeval install {name}"
+    part = f"environment {name}"
     try:
         python = interpreter(name)
     except UserError:
-        return Finding(part, "missing", False, _ABSENT, mend)
+        return Finding(part, "missing", False, _ABSENT, mend(name))
     worked, line = _probe(f"import {row.module}", python=python)
     if worked:
         return Finding(part, "ok", False, f"{row.packages[0]} {version(name)}, {python}")
     library = row.module == "bpy" and "cannot open shared object" in line
-    return Finding(part, "broken", False, line, _BLENDER_LIBRARIES if library else mend)
+    return Finding(part, "broken", False, line, _BLENDER_LIBRARIES if library else mend(name))
 
 
 def parts() -> tuple[str, ...]:

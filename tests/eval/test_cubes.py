@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.datasets.mocap.contactnets import HALF_WIDTH, RATE, TossState
 from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody, Start, batches, fly, scene_of
-from wmeval.jobs import installed
-from wmeval.sim.engines import WORKERS
 from wmeval.sim.engines.genesis_apart import Apart, joint_speeds
 from wmeval.sim.protocol import EngineConfig
 
@@ -42,8 +41,7 @@ def starts(count, frames=45):
     ],
 )
 def test_side_by_side_is_as_alone(engine):
-    if engine in WORKERS and installed.version(engine) is None:
-        pytest.skip(f"{engine} is not installed here")
+    engine_here(engine)
     given = starts(5)
     options = {"contact": "restitution"} if engine in ("newton", "genesis") else {}
     run = {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
@@ -20,8 +21,6 @@ from wmeval.eval.fitting.pendulums import (
     linear_swing,
     swing,
 )
-from wmeval.jobs import installed
-from wmeval.sim.engines import WORKERS
 from wmeval.sim.protocol import EngineConfig
 
 REAL = Path(__file__).parents[3] / "shared/data/dfki_pendulum/sysid_measured.csv"
@@ -31,8 +30,7 @@ ENGINES = ["bullet"] + [pytest.param(e, marks=pytest.mark.accept) for e in
 
 
 def run(engine, what, given, hz=960):
-    if engine in WORKERS and installed.version(engine) is None:
-        pytest.skip(f"{engine} is not installed here")
+    engine_here(engine)
     taken = []
     try:
         return swing(

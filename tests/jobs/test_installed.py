@@ -12,8 +12,16 @@ import wmeval.doctor
 from wmeval.cli import main
 from wmeval.errors import UserError
 from wmeval.jobs import installed
-from wmeval.jobs.installed import ENVIRONMENTS, Installable, install, interpreter, version
+from wmeval.jobs.installed import (
+    ENVIRONMENTS,
+    Installable,
+    install,
+    interpreter,
+    mend,
+    version,
+)
 from wmeval.jobs.worker import WorkerClient
+from wmeval.sim.engines.engine_options import info_of
 
 VARIABLE = "WMEVAL_TINY_PYTHON"
 HANDLERS = """
@@ -70,6 +78,16 @@ def change(monkeypatch, **fields):
 
 def leftovers():
     return [p.name for p in installed.home().iterdir() if p.name.startswith(".wmeval-tmp")]
+
+
+def test_what_is_not_there_says_how_it_is_got(tiny, monkeypatch):
+    assert mend("tiny") == "wmeval install tiny"
+    change(monkeypatch, by_hand="ask its makers")
+    assert mend("tiny") == "ask its makers"
+    with pytest.raises(UserError, match=r"tinyengine is not installed: ask its makers$"):
+        interpreter("tiny")
+    info = info_of("tiny", ("rigid",), deterministic=True, impulses=True)
+    assert info.mend == "ask its makers"
 
 
 def test_an_environment_is_made_used_by_its_name_and_made_once(tiny, capsys, tmp_path):

@@ -26,7 +26,7 @@ GYRATION = LENGTH**2 + 0.4 * RADIUS**2
 def engine_here(name: str) -> str:
     """The engine's name, or a skip that says how to get it."""
     if name in WORKERS and installed.version(name) is None:
-        pytest.skip(f"engine {name} is not installed: wmeval install {name}")
+        pytest.skip(f"engine {name} is not installed: {installed.mend(name)}")
     return name
 
 

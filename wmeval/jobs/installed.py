@@ -160,6 +160,15 @@ def environment(name: str) -> Installable:
     return ENVIRONMENTS[name]
 
 
+def mend(name: str) -> str:
+    """How an environment that is not there is got, in words.
+
+    Raises:
+        UserError: there is none of this name.
+    """
+    return environment(name).by_hand or f"wmeval install {name}"
+
+
 def home() -> Path:
     """Where environments live: ``$WMEVAL_HOME/environments``, else in the user's data folder."""
     named = os.environ.get(HOME_VARIABLE, "")
@@ -197,12 +206,11 @@ def interpreter(name: str, python: str = "") -> str:
     for each in (row.name, *row.also):
         if recorded(each) is not None:
             return str(_python(home() / each))
-    if row.by_hand:
-        raise UserError(f"{row.packages[0]} is not installed: {row.by_hand}")
-    raise UserError(
-        f"{row.packages[0]} is not installed: wmeval install {row.name} (or name an interpreter "
-        f"that has it: option python=, or {row.variable} in the environment)"
-    )
+    otherwise = "" if row.by_hand else (
+        f" (or name an interpreter that has it: option python=, or {row.variable} in the "
+        "environment)"
+    )  # fmt: skip
+    raise UserError(f"{row.packages[0]} is not installed: {mend(row.name)}{otherwise}")
 
 
 def version(name: str, python: str = "") -> str | None:

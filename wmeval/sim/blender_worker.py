@@ -13,13 +13,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError, one_line
-from wmeval.jobs.installed import ENVIRONMENTS, interpreter, version
+from wmeval.jobs.installed import ENVIRONMENTS, interpreter, mend, version
 from wmeval.jobs.worker import Buffers, Header, WorkerClient, WorkerError
 
 ENVIRONMENT = "blender"
 PYTHON_VARIABLE = ENVIRONMENTS[ENVIRONMENT].variable
 """Names the interpreter that has `bpy`, where it is not this one."""
-INSTALL = f"wmeval install {ENVIRONMENT}"
+INSTALL = mend(ENVIRONMENT)
 _START = 180.0
 
 

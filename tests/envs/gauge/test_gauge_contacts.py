@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 from scipy.spatial import ConvexHull
 
 from wmeval.assets.gauge_cards import family
@@ -12,7 +13,6 @@ from wmeval.conventions import quaternion_to_matrix
 from wmeval.envs.gauge.build import build
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.envs.gauge.solver_rows import TUNED
-from wmeval.jobs import installed
 from wmeval.scene import DYNAMIC, MOTIONS, Mesh
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec
 from wmeval.sim.world import open_world
@@ -73,8 +73,7 @@ def test_bases_are_convex_pieces_that_nothing_lies_in_at_the_start(case):
 @pytest.mark.parametrize("engine", ["bullet", "physx"])
 @pytest.mark.parametrize("case", [("slope_contact", "1"), ("nonsmooth_contact", "1")])
 def test_impulses_of_contacts_make_the_momentum(engine, case):
-    if engine != "bullet" and installed.version(engine) is None:
-        pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
+    engine_here(engine)
     card = family(case[0])
     name = "tetrahedron" if case[0] == "slope_contact" else "pyramid"
     # PhysX tells no friction: without it normal impulses are all there is.

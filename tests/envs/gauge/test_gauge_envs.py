@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import gymnasium as gym
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 from gymnasium.utils.env_checker import check_env
 
 from wmeval.assets.gauge_cards import families
@@ -108,8 +109,7 @@ def test_gymnasiums_checker_has_no_complaint(env_id):
 @pytest.mark.accept
 @pytest.mark.parametrize("env_id", [i for i in FAMILIES if i not in ON_BULLET])
 def test_what_bends_begins_and_is_observed_on_newton(env_id):
-    if installed.version("newton") is None:
-        pytest.skip("engine newton is not installed: wmeval install newton")
+    engine_here("newton")
     env = make(short_name(env_id), engine="newton", solver={"solver": "vbd"})
     seen, info = env.reset(seed=0)
     assert env.observation_space.contains(seen)

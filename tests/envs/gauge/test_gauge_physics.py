@@ -6,11 +6,11 @@ published settings are held to a frame's worth of that; tuned ones to a tenth of
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.assets.gauge_cards import families
 from wmeval.envs import environment_class
 from wmeval.eval.truths.closed_form import predict
-from wmeval.jobs import installed
 
 STILL = np.zeros(0, np.float32)
 BIAS = 9.81 / 180 / 2
@@ -155,8 +155,7 @@ def test_a_cube_turns_with_the_plate_leaves_it_and_slips(material):
     ],
 )
 def test_physx_agrees_too(case, limit):
-    if installed.version("physx") is None:
-        pytest.skip("engine physx is not installed: wmeval install physx")
+    engine_here("physx")
     apart, times = departure(*case, engine="physx", config="tuned")
     assert len(times) >= 4
     assert apart.max() < limit
@@ -164,8 +163,7 @@ def test_physx_agrees_too(case, limit):
 
 @pytest.mark.accept
 def test_a_sheet_is_where_its_rod_is_at_every_state():
-    if installed.version("newton") is None:
-        pytest.skip("engine newton is not installed: wmeval install newton")
+    engine_here("newton")
     env = environment_class("TextileFlinging")(engine="newton", material="satin")
     env.reset(seed=0)
     rod, held = env.scene.index("rod"), list(env.scene.deformables[0].pins[0].vertices)

@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.assets.gauge_cards import family
 from wmeval.clock import SceneClock
 from wmeval.envs.gauge.build import build
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.envs.gauge.solver_rows import TUNED
-from wmeval.jobs import installed
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec
 from wmeval.sim.world import open_world
 
@@ -19,8 +19,7 @@ from wmeval.sim.world import open_world
 @pytest.mark.accept
 @pytest.mark.parametrize("engine", ["bullet", "physx"])
 def test_a_rope_under_two_balls_holds_together_and_makes_no_energy(engine):
-    if engine != "bullet" and installed.version(engine) is None:
-        pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
+    engine_here(engine)
     card = family("rope_winding")
     built = build(card, "1", "rubber")
     settings = settings_of(card, engine, TUNED)

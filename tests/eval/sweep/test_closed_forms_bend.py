@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.assets.gauge_cards import family
 from wmeval.clock import SceneClock
@@ -16,7 +17,6 @@ from wmeval.envs.gauge.configurations import settings_of
 from wmeval.eval.sweep.cells import Cell, parse_engines
 from wmeval.eval.sweep.running import resolved, run_cell
 from wmeval.eval.truths import predict
-from wmeval.jobs import installed
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec
 from wmeval.sim.world import open_world
 
@@ -44,16 +44,11 @@ HOLDS = {
     "tablecloth_pulling/1/wood": (0.1667, {}, {"acceleration": 0.05}),
 }  # fmt: skip
 
-needed = pytest.mark.skipif(
-    installed.version(ENGINE) is None,
-    reason=f"engine {ENGINE} is not installed: wmeval install {ENGINE}",
-)
 
-
-@needed
 @pytest.mark.accept
 @pytest.mark.parametrize("task", HOLDS)
 def test_closed_forms_of_what_bends_hold_where_tuned(task):
+    engine_here(ENGINE)
     seconds, grid, wanted = HOLDS[task]
     name, subtask, material = task.split("/")
     (engine,) = parse_engines(ENGINE)
@@ -97,10 +92,10 @@ def test_modes_are_found_in_sums_of_swings():
     assert modes(x, 1 / 30, 2) == pytest.approx([0.848, 1.946], rel=1e-6)
 
 
-@needed
 @pytest.mark.accept
 def test_a_gently_flung_sheet_swings_as_a_hanging_chain():
     """The family's own jerks of 0.3 m leave swings of 0.3 m; this one is of 10 mm, once."""
+    engine_here(ENGINE)
     card = resolved(family("textile_flinging"), 0.04)
     sub = card.subtasks["1"]
     (drive,) = sub.drives["any"]

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 import yaml
+from engine_worlds import engine_here
 
 from wmeval.assets.gauge_cards import family
 from wmeval.assets.gauge_profiles import motion
 from wmeval.eval.sweep.cells import Cell, parse_engines
 from wmeval.eval.sweep.running import run_cell
-from wmeval.jobs import installed
 
 ENGINES = ("bullet", "physx")
 # task: numbers with what is right (None: what the closed form predicts) and tolerance.
@@ -78,8 +78,7 @@ def slips_and_sticks(state):
 @pytest.mark.accept
 @pytest.mark.parametrize("engine", ENGINES)
 def test_closed_forms_hold_where_tuned(engine):
-    if engine != "bullet" and installed.version(engine) is None:
-        pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
+    engine_here(engine)
     lines, off = [], []
     for task, wanted in HOLDS.items():
         result, state = run(engine, task)
@@ -143,8 +142,7 @@ def test_a_cradle_with_the_stated_loss_goes_on_together_when_its_balls_meet_in_t
 @pytest.mark.accept
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_wall_is_struck_when_the_swing_says(engine):
-    if engine != "bullet" and installed.version(engine) is None:
-        pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
+    engine_here(engine)
     _, state = run(engine, "wall_breaking/1/wood", seconds=0.3)
     i = state.body("ball")
     # Frame 8 is 0.267 s, frame 9 0.3 s: the swing to 0.296 s, v 0.848 m/s, z 0.1045.

@@ -1,13 +1,13 @@
 """Solvers of ``tuned`` are chosen by the conformance suite: they pass what the common one fails."""
 
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.envs.gauge.solver_rows import CHOSEN_BY, OF_FAMILY, ROWS, TUNED
 from wmeval.eval.conformance import CHECKS, run_suite
 from wmeval.eval.sweep.gates import checks_of
-from wmeval.jobs import installed
 
 
 def test_every_other_solver_names_the_checks_that_it_was_chosen_by():
@@ -44,8 +44,7 @@ def test_bullet_s_other_solver_bounces_as_asked_where_its_common_one_does_not():
 
 @pytest.mark.accept
 def test_newton_s_other_solver_bounces_as_asked_where_its_common_one_does_not():
-    if installed.version("newton") is None:
-        pytest.skip("engine newton is not installed: wmeval install newton")
+    engine_here("newton")
     found = outcomes("newton")
     assert set(found) == {"bouncing_ball", "nonsmooth_contact"}
     assert all(row == [("bounce_0.5", "ok", "off")] for row in found.values())

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.assets.gauge_cards import families
 from wmeval.cli import main
@@ -32,7 +33,6 @@ from wmeval.eval.sweep.explain import (
 )
 from wmeval.eval.sweep.running import run_cell, spaced
 from wmeval.eval.sweep.scoring import scored, told
-from wmeval.jobs import installed
 
 TURNTABLE = "bullet:published-settings:turntable/1/metal"
 
@@ -317,31 +317,18 @@ def test_a_shortened_record_ends_where_it_is_told():
     assert (made.frames, made.ended, made.seconds) == (7, pytest.approx(0.2), pytest.approx(0.2))
 
 
-HEAVY = {
-    "genesis": "wmeval install genesis",
-    "newton": "wmeval install newton",
-}
-
-
-def needs(engine):
-    return pytest.mark.skipif(
-        installed.version(engine) is None, reason=f"not installed: {HEAVY[engine]}"
-    )
-
-
 @pytest.mark.accept
 @pytest.mark.parametrize(
     ("cell", "metric", "closed_by", "seconds"),
     [
         # Two periods, of what swings as it should.
-        pytest.param("genesis:published-settings:pendulum/1/metal", "period",
-                     "no default armature", 3.0, marks=needs("genesis")),
-        pytest.param("newton:published-settings:turntable/1/metal", "rmse",
-                     "XPBD in place of MuJoCo", 1.5, marks=needs("newton")),
+        ("genesis:published-settings:pendulum/1/metal", "period", "no default armature", 3.0),
+        ("newton:published-settings:turntable/1/metal", "rmse", "XPBD in place of MuJoCo", 1.5),
     ],
 )  # fmt: skip
 def test_the_paper_s_odd_cells_are_explained(cell, metric, closed_by, seconds, monkeypatch):
     """Of everything that may be changed: the one, and no other (a tenth of the step takes long)."""
+    engine_here(cell.partition(":")[0])
     common = tuple(a for a in COMMON if a.name != "step / 10")
     monkeypatch.setattr(explaining, "COMMON", common)
     made = explain(parse_cell(cell), budget=600, metric=metric, seconds=seconds)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_worlds import engine_here
 
 from wmeval.datasets.mocap import read_contactnets
 from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE, TossState
@@ -18,7 +19,6 @@ from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.eval.sweep.tables import terminal_tables
 from wmeval.eval.sweep.toss_section import band
 from wmeval.eval.sweep.toss_standing import difference, standings
-from wmeval.jobs import installed
 from wmeval.sim.protocol import EngineConfig
 
 REAL = Path(__file__).parents[4] / "shared/data/contactnets/contactnets_cube_tosses.npz"
@@ -234,8 +234,7 @@ def test_the_fewest_tosses_of_every_engine_run_twice():
 @pytest.mark.accept
 @pytest.mark.parametrize("engine", ["bullet", "physx", "newton", "genesis"])
 def test_the_same_tosses_twice_are_the_same_bits(tmp_path, engine):
-    if engine != "bullet" and installed.version(engine) is None:
-        pytest.skip(f"engine {engine} is not installed: wmeval install {engine}")
+    engine_here(engine)
     data = tosses_file(tmp_path / "t.npz", frames=120)  # long enough to come down and tumble
     results = sweep(tmp_path, data, "cube_toss/2x3", engines=engine, twice="first")
     assert [c.status for c in results.cells] == ["ok", "ok"]

@@ -26,7 +26,7 @@ def info_of(
         deterministic=deterministic,
         clock="fixed",
         contact_impulses=impulses,
-        mend="" if version is not None else f"wmeval install {name}",
+        mend="" if version is not None else installed.mend(name),
     )
 
 

@@ -69,7 +69,6 @@ class IsaacEngine(Stage):
         kinds = ("rigid", "joint", "cloth", "soft")
         self.info = replace(
             info_of("isaac", kinds, deterministic=False, impulses=False),
-            mend="" if installed.version("isaac") else installed.environment("isaac").by_hand,
             stepped=False,
         )
         self._stretches: tuple[Stretch, ...] = ()

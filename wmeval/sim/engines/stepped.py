@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.errors import UserError
+from wmeval.jobs import installed
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import DYNAMIC, Meshes, Scene
 from wmeval.sim.protocol import (
@@ -124,8 +125,8 @@ class SteppedEngine(Stage):
         except ModuleNotFoundError as error:
             name = self.info.name
             raise UserError(
-                f"engine {name} needs {error.name!r}, which this interpreter lacks: wmeval install "
-                f"{name}, and open its world with wmeval.sim.world.open_world"
+                f"engine {name} needs {error.name!r}, which this interpreter lacks: "
+                f"{installed.mend(name)}, and open its world with wmeval.sim.world.open_world"
             ) from error
         self._stale = True
         self._vertices_stale = bool(scene.deformables)
