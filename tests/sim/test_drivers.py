@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -185,3 +186,15 @@ def test_bad_drivers_are_refused_with_the_mend():
     release = driver("release", striker="ball", struck=["post"], released=["post"], impulse=1.0)
     with pytest.raises(UserError, match="cannot be released: give it a mass"):
         run(world_spec(ball, massless, drivers=(release,)), 1)
+
+
+def test_a_measured_torque_begins_at_time_0():
+    """Two samples of 6 N m, 0.1 s apart, on a free ball: what it turns by is their impulse."""
+    ball = body("ball", Sphere(radius=0.5), mass=10.0)
+    turn = driver("torques", axis=[0, 0, 1], step=0.1, torques={"ball": [6.0, 6.0]})
+    spec = world_spec(ball, gravity=(0, 0, 0), drivers=(turn,))
+    settled = dataclasses.replace(spec, settle=48)
+    rates = [run(s, 48).state.angular_velocity[:, 0, 2] for s in (spec, settled)]
+    assert rates[1][0] == 0
+    assert rates[0][-1] == pytest.approx(6.0 * 0.1 / (0.4 * 10.0 * 0.25), rel=1e-6)
+    assert np.array_equal(rates[0], rates[1])

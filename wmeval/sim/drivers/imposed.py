@@ -224,16 +224,23 @@ class Kick(Driver):
 
     def reset(self, scene: Scene, view: SubstepView) -> None:
         """Begin at state 0, or before it."""
+        self._kicked, self._damped = self.bodies(scene)
+        self._keep = (1.0 - self.params.damping) ** view.dt
+        self._done = False
+
+    def bodies(self, scene: Scene) -> tuple[list[tuple[int, Vec]], list[int]]:
+        """What is set off, with what velocity [m/s], and what is damped: scene indices.
+
+        Raises:
+            UserError: the scene has no such body, or one that is not dynamic.
+        """
         params = self.params
-        self._kicked = [
-            (body_index(scene, name, "kick"), v) for name, v in params.velocities.items()
-        ]
-        self._damped = [body_index(scene, name, "kick") for name in params.damped]
-        for i in (*self._damped, *(i for i, _ in self._kicked)):
+        kicked = [(body_index(scene, name, "kick"), v) for name, v in params.velocities.items()]
+        damped = [body_index(scene, name, "kick") for name in params.damped]
+        for i in (*damped, *(i for i, _ in kicked)):
             if scene.bodies[i].motion != "dynamic":
                 raise UserError(f"driver kick: body {scene.bodies[i].name!r} is not dynamic")
-        self._keep = (1.0 - params.damping) ** view.dt
-        self._done = False
+        return kicked, damped
 
     def before(self, view: SubstepView) -> None:
         """Damp, or set off."""

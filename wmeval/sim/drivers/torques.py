@@ -13,7 +13,8 @@ from wmeval.sim.protocol import Driver, SubstepView
 class Torques(Driver):
     """A torque about one axis on each of some bodies, linear between samples.
 
-    After the last sample there is none. Within a substep it is that of its middle.
+    Before time 0 and after the last sample there is none. Within a substep it is that of its
+    middle.
     """
 
     class Params(Card):
@@ -54,6 +55,8 @@ class Torques(Driver):
 
     def before(self, view: SubstepView) -> None:
         """Turn them."""
+        if view.substep < 0:
+            return
         at = (view.substep + 0.5) * self._per_step
         k = int(at)
         share = at - k

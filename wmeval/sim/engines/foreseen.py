@@ -62,7 +62,7 @@ class Foreseer(Stage):
         settle: substeps before state 0.
 
     Raises:
-        UserError: a driver needs physics.
+        UserError: a driver needs physics, or names a body that it cannot have.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Foreseer(Stage):
         self._set_out(scene)
         for item in scene.deformables:
             self._rows.put_vertices(item.name, rest_shape(item, meshes).vertices)
-        self._kicks = [d for d in drivers if isinstance(d, Kick)]
+        self._kicks = [(d.params, *d.bodies(scene)) for d in drivers if isinstance(d, Kick)]
         self._rows.begin(())
         self.substep = -settle
         self._enter([d for d in drivers if not isinstance(d, Kick)], self)
@@ -122,14 +122,13 @@ class Foreseer(Stage):
                 poses.append(self._led_poses())
                 if self.substep in keep:
                     self._log_row()
-        kicks = [k.params for k in self._kicks]
         return Foreseen(
             self._led,
             np.array(poses, np.float64).reshape(len(poses), len(self._led), 7),
             WorldLog(*self._rows.take()),
-            {self._scene.index(n): v for k in kicks for n, v in k.velocities.items()},
-            tuple(self._scene.index(n) for k in kicks for n in k.damped),
-            min(((1.0 - k.damping) ** self.dt for k in kicks if k.damped), default=1.0),
+            {i: v for _, kicked, _ in self._kicks for i, v in kicked},
+            tuple(i for _, _, damped in self._kicks for i in damped),
+            min(((1.0 - p.damping) ** self.dt for p, _, d in self._kicks if d), default=1.0),
         )
 
     def _log_row(self) -> None:
@@ -154,13 +153,18 @@ class Foreseer(Stage):
     def set_state(
         self, body: int, position: Vec, quaternion: Quat, linear: Vec, angular: Vec
     ) -> None:
-        """Lead a kinematic or data body."""
+        """Lead a kinematic or data body.
+
+        Raises:
+            UserError: physics moves the body or nothing does, or `show` puts one that collides.
+        """
         self._known(body, "puts")
+        if self._puts_data(body, position, quaternion, linear, angular):
+            return
+        if self._motion[body] != KINEMATIC:
+            self._refuse(f"puts the static body {self._scene.bodies[body].name!r}")
         w, x, y, z = quaternion
-        if self._data_bodies[body]:
-            self._set_data_state(body, position, quaternion, linear, angular)
-        else:
-            self._rows.put(body, (*position, x, y, z, w, *linear, *angular))
+        self._rows.put(body, (*position, x, y, z, w, *linear, *angular))
 
     def _known(self, body: int, verb: str) -> None:
         if self._motion[body] == DYNAMIC and not self._data_bodies[body]:
