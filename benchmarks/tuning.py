@@ -5,11 +5,12 @@
     python -m benchmarks.tuning newton turntable/1/wood --hz 900 --option solver=xpbd --conformance
 
 Every set-up runs at every rate and number of iterations in place of the configuration's, all else
-as configured. A line tells what it cost, how far the measured bodies' paths are from those of the
-line before [mm], and the record's own numbers. Nothing that a set-up should come to is shown, nor
-its distance from it: what is right for a task is for the sweep to judge. With ``--conformance``
-the checks of `wmeval.eval.conformance` that the set-up rests on run under the same settings, as
-whether the suite's ball bounces as asked for and its cube stays on its slope.
+as configured. A line tells what it cost, how far the measured bodies' paths, or the markers of what
+bends, are from those of the line before [mm], and the record's own numbers. Nothing that a set-up
+should come to is shown, nor its distance from it: what is right for a task is for the sweep to
+judge. With ``--conformance`` the checks of `wmeval.eval.conformance` that the set-up rests on run
+under the same settings, as whether the suite's ball bounces as asked for and its cube stays on its
+slope.
 
 The rows of ``tuned`` in `wmeval.envs.gauge.solver_rows` were chosen by these lines alone: the
 rate and iterations from which doubling changes little, the solver by the checks.
@@ -23,6 +24,7 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import families
@@ -36,9 +38,11 @@ from wmeval.eval.sweep.cells import (
     fraction,
     parse_engines,
 )
+from wmeval.eval.sweep.course import measured_points
 from wmeval.eval.sweep.gates import checks_of
 from wmeval.eval.sweep.planning import tasks_of
-from wmeval.eval.sweep.running import run_cell
+from wmeval.eval.sweep.running import prepare, run_cell
+from wmeval.records import StateLog
 
 
 def numbers_of(result: CellResult) -> str:
@@ -49,6 +53,21 @@ def numbers_of(result: CellResult) -> str:
         if m.value is not None and m.metric not in ERRORS and m.truth != "real"
     }
     return ", ".join(f"{name} {value:.5g}" for name, value in own.items())
+
+
+def path_of(cell: Cell, state: StateLog) -> NDArray[np.float64]:
+    """Where what is measured was at every frame, (N, M, 3) [m]."""
+    ready = prepare(cell)
+    _, points = measured_points(ready.card, cell.subtask, cell.material, ready.built, state)
+    return points
+
+
+def moved(before: NDArray[np.float64] | None, path: NDArray[np.float64] | None) -> str:
+    """The greatest way between two paths over the frames that both have, in words [mm]."""
+    if before is None or path is None or before.shape[1:] != path.shape[1:]:
+        return "-"
+    n = min(len(before), len(path))
+    return f"{1e3 * float(np.linalg.norm(path[:n] - before[:n], axis=2).max()):.2f}"
 
 
 def conformance_of(cell: Cell) -> list[str]:
@@ -101,20 +120,12 @@ def main() -> None:
             result = run_cell(
                 cell, "tuning", seconds=told.seconds, keep=lambda *a, k=kept: k.append(a[1])
             )
-            path = None
-            if kept[0] is not None:
-                state = kept[0].state
-                names = families()[task.family].measured
-                rows = [state.body(n) for n in names if n in state.bodies]
-                path = state.position[:, rows]
-            moved = "-"
-            if path is not None and before is not None and path.shape == before.shape:
-                moved = f"{1e3 * float(np.linalg.norm(path - before, axis=2).max()):.2f}"
-            before = path
+            path = None if kept[0] is None else path_of(cell, kept[0].state)
+            way, before = moved(before, path), path
             cpu = "-" if result.cpu_s is None else f"{result.cpu_s:.2f}"
             print(
                 f"{engine.label} {cell.task} {hz} Hz x {count or result.settings.get('iterations')}"
-                f": {result.status} {result.reason} cpu {cpu} s, moved {moved} mm, deep "
+                f": {result.status} {result.reason} cpu {cpu} s, moved {way} mm, deep "
                 f"{result.penetration_mm} mm; {numbers_of(result)}",
                 flush=True,
             )

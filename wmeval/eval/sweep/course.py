@@ -67,7 +67,7 @@ class Course:
 
 def course_of(
     card: Family, subtask: str, material: str, built: Built, state: StateLog,
-    method: str = "barycentric",
+    method: str = "barycentric", markers: F8 | None = None,
 ) -> Course:  # fmt: skip
     """The quantity of a family over a record.
 
@@ -78,14 +78,32 @@ def course_of(
         built: its world.
         state: recorded states.
         method: row of `wmeval.envs.gauge.markers.METHODS`.
+        markers: (N, M, 3) [m] where it was followed already; None: it is followed here.
 
     Raises:
         UserError: a marker that no proxy is near, or nothing to measure.
     """
+    names, points = (
+        measured_points(card, subtask, material, built, state, method)
+        if markers is None
+        else (("markers",), markers)
+    )
+    values = points if built.markers is None else LEVEL[card.quantity](points, built.markers)
+    return Course(state.times, values, card.quantity, names)
+
+
+def measured_points(
+    card: Family, subtask: str, material: str, built: Built, state: StateLog,
+    method: str = "barycentric",
+) -> tuple[tuple[str, ...], F8]:  # fmt: skip
+    """Where what is measured is: names of its bodies, or ("markers",), and points (N, M, 3) [m].
+
+    Of a rigid body its centre, of what bends its markers or, where it wears none, its vertices.
+    Arguments and errors are those of `course_of`.
+    """
     if built.markers is not None:
         follow = followers(built.scene, built.meshes, built.markers, method)  # type: ignore[arg-type]
-        values = LEVEL[card.quantity](follow.track(state), built.markers)
-        return Course(state.times, values, card.quantity, ("markers",))
+        return ("markers",), follow.track(state)
     names, parts = [], []
     for name in card.measured_in(subtask, material):
         if name in state.bodies:
@@ -100,4 +118,4 @@ def course_of(
             parts.append(state.position[:, links])
     if not parts:
         raise UserError(f"{card.id}: nothing of {', '.join(card.measured)} is in the record")
-    return Course(state.times, np.concatenate(parts, axis=1), card.quantity, tuple(names))
+    return tuple(names), np.concatenate(parts, axis=1)
