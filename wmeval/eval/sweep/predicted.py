@@ -16,6 +16,7 @@ from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.gauge import EnergyLoss
+from wmeval.eval.sweep.carried import led
 from wmeval.eval.truths.prediction import Number, Prediction
 from wmeval.records import StateLog
 from wmeval.scene import Cloth, Sheet
@@ -304,6 +305,7 @@ MEASURED: Mapping[str, Callable[[Record, Prediction], dict[str, float]]] = {
     "sheet_sags": _sags,
     "sheet_hangs": _hangs,
     "curvature_sums_to_zero": _sums,
+    "ball_leads_sheet": led,
     "cloth_slips_below_cube": _slips_along,
     "block_stretches": _stretches,
     "block_twists": _twists,

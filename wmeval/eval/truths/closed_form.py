@@ -93,11 +93,6 @@ _ROWS = (
         "Euler and Eytelwein; kinetic and elastic energy at the start (soft.rope_wraps)",
     ),
     ClosedForm(
-        "strip_overhangs", ("textile_bending",), _ALL, soft.strip_overhangs,
-        "static, inextensible; on the conformance strip, not in the family's own set-up",
-        "heavy elastica (flexible.overhang)",
-    ),
-    ClosedForm(
         "sheet_sags", ("textile_bending",), _ALL, soft.sheet_sags,
         "static, inextensible, once the rod is still", "catenary; clamped heavy elastica", 0.01,
     ),
@@ -109,6 +104,11 @@ _ROWS = (
         "curvature_sums_to_zero", ("textile_stretching", "textile_flinging"), _ALL,
         soft.curvature_sums_to_zero,
         "always, for markers whose faces form a disc", "Gauss and Bonnet",
+    ),
+    ClosedForm(
+        "ball_leads_sheet", ("funnel", "rotating_ball"), _ALL, soft.ball_leads_sheet,
+        "while the ball presses on the sheet, which does not stretch; corners and folds: bounds",
+        "symmetry under half a turn; a chord is no longer than its arc (soft.ball_leads_sheet)",
     ),
     ClosedForm(
         "cloth_slips_below_cube", ("tablecloth_pulling",), _ALL, soft.cloth_slips_below_cube,
@@ -150,8 +150,8 @@ NO_CLOSED_FORM: Mapping[str, str] = {
     "wall_breaking": "after the first contact: as slope_contact; bricks fallen are counted",
     "textile_stretching": "a poke into a framed sheet has no uniaxial form: convergence",
     "foam_bending": "at its full deflection: convergence",
-    "funnel": "stretch under 2 %, no penetration, the middle goes down with the ball",
-    "rotating_ball": "stretch under 2 %, no penetration, corners turn with the ball or slip",
+    "funnel": "stretch, penetration, how far the middle is from the ball, what is through the hole",
+    "rotating_ball": "stretch, penetration, how far the middle is from the ball, corners' turn",
 }
 """What has no closed form, and what is measured in its place: `wmeval.eval.sweep.conserved` where
 bodies are rigid, depths and strains for the rest. How little a number changes with the step is no

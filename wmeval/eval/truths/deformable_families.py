@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.gauge_cards import GRAVITY, Box, Cylinder, Rope, Sheet
+from wmeval.assets.gauge_cards import GRAVITY, Box, Cylinder, HoledBoard, Rope, Sheet, Sphere
 from wmeval.assets.gauge_mapping import poisson
 from wmeval.assets.gauge_markers import markers
 from wmeval.eval.metrics.surfaces import face_areas
@@ -15,9 +15,6 @@ from wmeval.eval.truths import flexible, soft
 from wmeval.eval.truths.prediction import Number, Prediction, SetUp
 
 F8 = NDArray[np.float64]
-
-STRIP = 0.05
-"""Overhang of the conformance strip [m] (ours)."""
 
 
 def _made(truth: str, s: SetUp, numbers: dict[str, Number]) -> Prediction:
@@ -77,21 +74,6 @@ def rope_wraps(s: SetUp) -> Prediction:
     )  # fmt: skip
 
 
-def strip_overhangs(s: SetUp) -> Prediction:
-    """`flexible.overhang` of a 50 mm strip of the textile: the conformance strip."""
-    bend, weight = s.number("textile", "bend_stiffness"), _weight(s)
-    made = flexible.overhang(STRIP, bend, weight)
-    return _made(
-        "strip_overhangs", s,
-        {
-            "weight": Number(weight, "N/m^2", "w"),
-            "bending_length": Number(flexible.bending_length(bend, weight), "m", "(B / w)^(1/3)"),
-            "droop": Number(made.droop, "m", "of its end"),
-            "tip_angle": Number(math.degrees(made.tip_angle), "deg", "of its end"),
-        },
-    )  # fmt: skip
-
-
 def sheet_sags(s: SetUp) -> Prediction:
     """Sag between the rods, by the chain and by the clamped heavy elastica, at the drive's end."""
     offset = s.motion("rod_moving", np.array([s.duration])).offset[0]
@@ -135,6 +117,40 @@ def sheet_hangs(s: SetUp) -> Prediction:
             ),
         },
     )  # fmt: skip
+
+
+def ball_leads_sheet(s: SetUp) -> Prediction:
+    """Symmetry and bounds of a sheet that a ball pushes through a hole, or turns.
+
+    Ball, hole and sheet have one upright axis, and half a turn about it leaves the set-up and the
+    sheet's mesh as they are. So the sheet's middle stays on that axis and, while the ball presses
+    on it, at the ball's pole; and opposite markers stay opposite, as long as its folds do. A sheet
+    that does not stretch has no place higher above its middle than it is far from it along the
+    sheet: what is nearer than the middle is deep below the board is through the hole. Friction
+    alone turns the sheet: no farther than the ball.
+    """
+    made = s.motion("ball", np.array([s.duration]))
+    radius = s.shape("ball", Sphere).diameter / 2
+    numbers = {
+        "middle_gap": Number(0.0, "m", "greatest, of the sheet's middle from the ball's pole"),
+        "uneven": Number(
+            0.0, "m", "of markers from their opposites' places after half a turn, at the end",
+            ideal="its folds are even",
+        ),
+    }  # fmt: skip
+    if made.angle[0]:
+        numbers["corner_turn"] = Number(
+            1.0, "1", "of the ball's turn, by the corners, at most", ideal="nothing slips"
+        )
+    if made.offset[0, 2]:
+        board = s.shape("board", HoledBoard)
+        pole = s.position("ball")[2] + made.offset[0, 2] - radius
+        deep = float(s.position("board")[2] - board.size[2] / 2 - pole)
+        part = math.pi * deep**2 / math.prod(_sheet(s).size)
+        numbers["through"] = Number(
+            part, "1", "of the sheet, below the board, at least", ideal="no more than must"
+        )
+    return _made("ball_leads_sheet", s, numbers)
 
 
 def curvature_sums_to_zero(s: SetUp) -> Prediction:
