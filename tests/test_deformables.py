@@ -10,6 +10,9 @@ from pydantic import ValidationError
 from wmeval.deformables import (
     block_face,
     check_deformables,
+    edge_lengths,
+    edges_of,
+    mean_edge,
     outer_triangles,
     rest_shape,
     sheet_edge,
@@ -133,6 +136,23 @@ def test_numbers_of_vertices_follow_the_stated_order():
             assert np.allclose(
                 face[:, axis], FOAM.position[axis] + sign * FOAM.volume.size[axis] / 2
             )
+
+
+@given(st.integers(1, 7), st.integers(1, 7))
+def test_edges_of_a_sheet_are_counted_once_and_inner_ones_have_two_triangles(nx, ny):
+    item = Cloth(name="c", surface=Sheet(size=(0.1 * nx, 0.2 * ny), cells=(nx, ny)),
+                 areal_density=0.1, stretch=1.0, shear=1.0, bending=0.0)  # fmt: skip
+    rest = rest_shape(item, {})
+    edges, count = edges_of(rest)
+    along, across = nx * (ny + 1), ny * (nx + 1)
+    assert len(edges) == along + across + nx * ny
+    assert (count == 1).sum() == 2 * (nx + ny)
+    assert count.sum() == 3 * len(rest.triangles)
+    assert (edges[:, 0] < edges[:, 1]).all()
+    total = 0.1 * along + 0.2 * across + np.hypot(0.1, 0.2) * nx * ny
+    assert mean_edge(rest) == pytest.approx(total / len(edges))
+    twice = np.stack([rest.vertices, 2 * rest.vertices])
+    assert edge_lengths(twice, edges)[1] == pytest.approx(2 * edge_lengths(rest.vertices, edges))
 
 
 def test_a_turned_cloth_of_a_mesh_keeps_its_triangles():

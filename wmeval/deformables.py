@@ -14,6 +14,7 @@ from wmeval.scene import Block, Cloth, Deformable, Meshes, Rope, Scene, Sheet, S
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
 
 # A cube's corners (x + 2 y + 4 z) as five tetrahedra of positive volume, and mirrored in x.
 _FIVE = ((0, 5, 3, 6), (0, 1, 3, 5), (0, 3, 2, 6), (0, 5, 6, 4), (3, 6, 5, 7))
@@ -145,6 +146,24 @@ def outer_triangles(tetrahedra: I4) -> I4:
         np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
     )
     return np.asarray(faces[np.sort(index[count == 1])])
+
+
+def edges_of(rest: RestShape) -> tuple[I8, I8]:
+    """Edges (E, 2) of the triangles, lower vertex first, and how many triangles each has (E,)."""
+    pairs = np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    edges, count = np.unique(pairs.astype(np.int64), axis=0, return_counts=True)
+    return edges, count.astype(np.int64)
+
+
+def edge_lengths(vertices: F8, edges: I8) -> F8:
+    """Lengths (..., E) [m] of edges (E, 2) between vertices (..., V, 3)."""
+    along = vertices[..., edges[:, 1], :] - vertices[..., edges[:, 0], :]
+    return np.asarray(np.linalg.norm(along, axis=-1))
+
+
+def mean_edge(rest: RestShape) -> float:
+    """Mean length of the triangles' edges, each counted once [m]."""
+    return float(edge_lengths(rest.vertices, edges_of(rest)[0]).mean())
 
 
 def sheet_edge(sheet: Sheet, side: str) -> tuple[int, ...]:

@@ -5,14 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 from engine_worlds import at_rate, engine_here, play, with_deformables
-from physics_scenes import body, world_spec
+from physics_scenes import body, floor, world_spec
 
 from wmeval.assets.gauge_cards import Drive
 from wmeval.deformables import block_face, rest_shape
 from wmeval.errors import UserError
 from wmeval.scene import Block, Box, Pin, Soft, Tetrahedra
+from wmeval.sim.engines import genesis_fem
 from wmeval.sim.engines.genesis_bending import Bent
-from wmeval.sim.engines.genesis_fem import element_forces, vertex_masses
+from wmeval.sim.engines.genesis_fem import _Solid, element_forces, vertex_masses
 from wmeval.sim.engines.genesis_mpm import Points, carriers, lattice, located, wave_speed
 from wmeval.sim.engines.genesis_pulls import Pulled
 from wmeval.sim.engines.pins import pinned_vertices
@@ -118,6 +119,42 @@ def test_particles_are_refused_where_waves_are_too_fast_and_where_nobody_leads()
     made = Points(None, scene, [Bent(soft, shape, ())], numbers, 1 / 900, set())
     assert wave_speed(soft) == pytest.approx(87.0, abs=0.5)
     assert made.substeps == 8  # 87 m/s by 64 cells a metre and 900 steps a second, over 0.8
+
+
+@pytest.mark.parametrize("cells", [(4, 4, 8), (6, 6, 12)])
+def test_the_particles_next_to_a_pinned_face_are_held_however_fine_its_cells(cells):
+    """Those 10 mm apart lie 5 mm inside: 0.6 of a vertex with cells of 12.5 mm, 0.4 with 8.3."""
+    fine = Block(size=BLOCK.size, cells=cells)
+    pins = tuple(Pin(vertices=block_face(fine, side)) for side in ("z-", "z+"))
+    item = foam(volume=fine, pins=pins)
+    scene, shape = with_deformables(world_spec(floor()), item).scene, rest_shape(item, {})
+    bent = Bent(item, shape, tuple(pinned_vertices(scene, item, shape.vertices)))
+    numbers = {"grid_density": 64.0, "particle_spacing": 0.0, "courant": 0.8, "substeps": 1.0}
+    (filled,) = Points(None, scene, [bent], numbers, 1 / 900, set())._made
+    outer = np.abs(np.abs(filled.particles[:, 2] - 1.0) - 0.045) < 1e-9
+    assert outer.sum() == 50
+    assert sorted(filled.held) == np.flatnonzero(outer).tolist()
+    far = {**numbers, "particle_spacing": 0.05}
+    with pytest.raises(UserError, match="no particle is near what is pinned: take a smaller"):
+        Points(None, scene, [bent], far, 1 / 900, set())
+
+
+def test_pulls_are_worked_out_for_bodies_that_move_by_them_alone(monkeypatch):
+    item = foam(pins=(Pin(vertices=block_face(BLOCK, "z+"), body="grip"),
+                      Pin(vertices=block_face(BLOCK, "z-"), body="load")))  # fmt: skip
+    grip = body("grip", (), motion="kinematic", position=(0, 0, 1.05))
+    load = body("load", Box(half_extents=(0.025,) * 3), position=(0, 0, 0.925))
+    scene, shape = with_deformables(world_spec(grip, load), item).scene, rest_shape(item, {})
+    solid = _Solid(
+        None, Bent(item, shape, tuple(pinned_vertices(scene, item, shape.vertices))), None
+    )
+    monkeypatch.setattr(solid, "vertices", lambda: shape.vertices)
+    (told,) = solid.pulls(np.array((0, 0, -9.81)), Pulled(scene, {}, [1], 0.01))
+    assert told[0].body == 1
+    # At rest the elements say nothing: the weight of what is about the face.
+    assert told[2].sum(axis=0) == pytest.approx((0, 0, -9.81 * DENSITY * 0.05 * 0.05 * 0.0125))
+    monkeypatch.setattr(genesis_fem, "element_forces", None)  # to be called by none
+    assert solid.pulls(np.array((0, 0, -9.81)), Pulled(scene, {}, [], 0.01)) == []
 
 
 def test_what_pulls_a_free_body_tells_where_it_will_be():

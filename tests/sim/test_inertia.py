@@ -14,7 +14,7 @@ from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.scene import Box, Collision, Joint, Scene, Sphere
 from wmeval.sim.engines.blender import _described
-from wmeval.sim.engines.bullet_shapes import mass_properties, principal_inertia
+from wmeval.sim.engines.bullet_shapes import centred_inertia, mass_properties, principal_inertia
 from wmeval.sim.engines.carom_scene import read_table
 
 MOMENTS = (2.0e-4, 5.2e-4, 6.8e-4)
@@ -142,3 +142,14 @@ def test_engines_of_solid_shapes_alone_refuse_stated_moments():
         read_table(spec.scene, spec.config)
     with pytest.raises(UserError, match="engine blender has no inertia but that of its shapes"):
         _described(spinning().scene.bodies[0], {}, {})
+
+
+def test_a_body_whose_mass_is_elsewhere_is_refused_by_every_engine_alike():
+    away = Collision(shape=Box(half_extents=(0.1, 0.1, 0.1)), position=(0.0, 0.0, 3e-4))
+    said = r"'b': the centre of mass of its shapes is at \[0\.0, 0\.0, 0\.0003\] m in its own frame"
+    with pytest.raises(UserError, match=said):
+        centred_inertia(body("b", (away,)), {})
+    near = away.model_copy(update={"position": (0.0, 0.0, 1.9e-4)})
+    tensor = centred_inertia(body("b", (near,), mass=3.0), {})
+    assert np.diag(tensor) == pytest.approx(3.0 * (0.01 + 0.01) / 3)
+    assert principal_inertia(body("b", (near,), mass=3.0), {}) == pytest.approx(np.diag(tensor))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from engine_worlds import at_rate, cloth_of, engine_here, play, with_deformables
 from physics_scenes import body, floor, world_spec
 
 from wmeval.deformables import block_face, rest_shape, sheet_edge
+from wmeval.errors import UserError
 from wmeval.scene import Block, Box, Pin, Rope, Sheet, Soft, Sphere
-from wmeval.sim.engines import engine_info
-from wmeval.sim.engines.newton_deformables import rope_nodes, textile
-from wmeval.sim.protocol import Probe
+from wmeval.sim.engines import engine_info, make_engine
+from wmeval.sim.engines.newton_deformables import check_bent, rope_nodes, textile
+from wmeval.sim.protocol import EngineConfig, Probe
 from wmeval.sim.world import open_world
 
 SHEET = Sheet(size=(0.1, 0.1), cells=(4, 4))
@@ -82,6 +84,29 @@ def test_newton_carries_cloth_and_solids_by_what_they_are_pinned_to():
     hanging = solid[:, list(block_face(block, "z-")), 2].mean(axis=1)
     sag = 20.0 * 9.81 * 0.1**2 / 2 / 2e4
     assert hanging[0] - hanging[75:].mean() == pytest.approx(sag, rel=0.35)
+
+
+CUBE = body("cube", Box(half_extents=(0.025,) * 3), position=(0, 0, 0.925))
+CORD = Rope(name="cord", points=((0.0, 0.0, 0.0), (0.0, 0.0, 0.1)), radius=2e-3, density=1e3,
+            stretch=10.0, bending=0.0)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (cloth_of(SHEET, pins=(Pin(vertices=(0,), body="cube"),)),
+         r"cloth 'cloth' is pinned to the dynamic body 'cube': newton's solver xpbd has no such "
+         r"pins: leave solver out, or vbd$"),
+        (CORD, r"rope 'cord': newton's solver xpbd has no ropes: leave solver out, or vbd$"),
+    ],
+)  # fmt: skip
+def test_what_xpbd_would_leave_out_is_refused_by_name(item, said):
+    """Before anything of the library is needed; what stands still may hold cloth."""
+    scene = with_deformables(world_spec(CUBE), item).scene
+    config = EngineConfig(options={"solver": "xpbd"})
+    with pytest.raises(UserError, match=said):
+        make_engine("newton").build(scene, {}, config, Fraction(1, 900), [])
+    check_bent(with_deformables(world_spec(CUBE), cloth_of(SHEET)).scene, "xpbd")
 
 
 @pytest.mark.accept

@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from engine_worlds import at_rate, engine_here, play
+from engine_worlds import at_rate, engine_here, joined, play
 from physics_scenes import body, world_spec
 
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.errors import UserError
-from wmeval.scene import Cylinder, Pin, Rope, Scene, Sheet, Sphere
+from wmeval.scene import Cylinder, Joint, Pin, Rope, Scene, Sheet, Sphere
 from wmeval.sim.engines.rope_chain import Motion, RopeChain
 
 G = 9.81
@@ -116,6 +116,34 @@ def test_a_rope_about_a_beam_holds_below_the_capstan_ratio_and_slips_at_it(engin
     # Friction acts at the beam's surface and tension a rope's radius outside of it. Contacts that
     # come and go as pieces pass take a share more.
     assert 0.75 < math.log(ratio) / (friction * math.pi * 0.03 / 0.034) < 1.02
+
+
+def held_by(kind):
+    """A rope between two balls at rest, without gravity; a joint holds the second."""
+    pieces, length = 6, 0.12
+    balls = [body(n, Sphere(radius=0.03), mass=0.1, friction=0.3, position=(0, 0, z))
+             for n, z in (("top", 1.03), ("bob", 1 - length - 0.03))]  # fmt: skip
+    rope = Rope(
+        name="rope", points=tuple((0.0, 0.0, -length * k / pieces) for k in range(pieces + 1)),
+        radius=4e-3, density=1100.0, stretch=10.0, bending=1e-6, friction=0.3,
+        position=(0, 0, 1),
+        pins=(Pin(vertices=(0,), body="top"), Pin(vertices=(pieces,), body="bob")),
+    )  # fmt: skip
+    joints = {
+        "none": (),
+        "to the world": (Joint(name="j", kind="hinge", body="bob", pivot=(0, 0.2, 1.0 - length),
+                               axis=(1, 0, 0)),),
+        "to a body": (Joint(name="j", kind="ball", body="bob", other="top", pivot=(0, 0, 0.9)),),
+    }[kind]  # fmt: skip
+    return joined(with_ropes(world_spec(*balls, gravity=(0, 0, 0)), rope), *joints)
+
+
+@pytest.mark.parametrize("kind", ["none", "to the world", "to a body"])
+def test_a_rope_does_not_touch_what_it_is_pinned_to_however_that_is_held(engine, kind):
+    """Its last capsule is round beyond its node, inside of the ball: at rest it stays at rest."""
+    state = play(at_rate(held_by(kind), 3600, engine), 0.02).state
+    assert np.abs(state.position - state.position[0]).max() < 1e-6
+    assert np.abs(state.vertices["rope"] - state.vertices["rope"][0]).max() < 1e-6
 
 
 def test_two_runs_agree_to_the_bit(engine):

@@ -20,7 +20,7 @@ from wmeval.deformables import rest_shape
 from wmeval.envs import ENVIRONMENTS, environment_class, environment_row, every_row, short_name
 from wmeval.envs.base import Snapshot
 from wmeval.envs.gauge.build import build
-from wmeval.envs.gauge.configurations import NAMES, engines_of, read_fitted, settings_of
+from wmeval.envs.gauge.configurations import NAMES, chained, engines_of, read_fitted, settings_of
 from wmeval.envs.gauge.markers import followers, track_of
 from wmeval.envs.gauge.rows import FAMILIES
 from wmeval.envs.gauge.solver_rows import PUBLISHED
@@ -210,6 +210,27 @@ def test_configurations_differ_and_are_told():
     assert own.world_spec.config.iterations == 7
     assert own.world_spec.config.options == {"contact_erp": 0.1}
     assert own.world_spec.clock.dt == Fraction(1, 240)
+
+
+def test_only_tables_say_what_departs_and_engines_say_whether_they_have_ropes():
+    """What an engine's published method cannot do is a row with a reason, on any engine."""
+    departing = {
+        (engine, card.id): settings_of(card, engine, PUBLISHED)
+        for card in families().values()
+        for engine in engines_of(card)
+        if settings_of(card, engine, PUBLISHED).departs
+    }
+    assert {e for e, _ in departing} == {"bullet", "physx", "newton", "genesis"}
+    for family in ("stick_stack", "cantilever_beam"):
+        for engine, way in (("newton", "vbd"), ("genesis", "fem")):
+            told = departing[engine, family]
+            assert told.departs.startswith(f"{way}: ")
+            assert told.solver.startswith(way)
+            assert told.config.options.get("volume", "fem") == "fem"
+    assert departing["genesis", "foam_bending"].config.options["volume"] == "mpm"
+    assert [e for e in ("bullet", "physx", "newton", "genesis", "isaac") if chained(e)] == [
+        "genesis", "isaac"
+    ]  # fmt: skip
 
 
 def test_regimes_of_stiffness_are_told_for_every_textile():

@@ -13,24 +13,24 @@ What was chosen, and in which regime, goes into results.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import yaml
 from pydantic import Field, JsonValue, ValidationError
 
 from wmeval.assets.gauge_cards import Family, Properties
 from wmeval.assets.gauge_mapping import newton_textile
-from wmeval.deformables import rest_shape
+from wmeval.deformables import mean_edge, rest_shape
 from wmeval.envs.gauge.build import Built, setup_of
 from wmeval.envs.gauge.genesis_numbers import genesis_textile_numbers
-from wmeval.envs.gauge.solver_rows import HELD, OF_FAMILY, PUBLISHED, ROWS, TUNED
+from wmeval.envs.gauge.solver_rows import OF_FAMILY, PUBLISHED, ROWS, TUNED
 from wmeval.errors import UserError, first_problem, what_of
 from wmeval.scene import Card, Cloth
 from wmeval.sim.engines import ENGINES as ALL_ENGINES
+from wmeval.sim.engines import engine_info
 from wmeval.sim.protocol import EngineConfig
 
 Name = Literal["published-settings", "tuned"]
@@ -42,9 +42,6 @@ JOB_ENGINES = ("isaac",)
 
 PAPER_VERSIONS = {"genesis": "1.12.0", "newton": "1.3.0", "isaac": "6.0.0"}
 """What the published results were made with (GAUGE, 4.2)."""
-
-_HANGING = ("cantilever_beam",)
-"""Families whose foam carries bodies that are free."""
 
 
 class Identified(Card):
@@ -136,6 +133,11 @@ class Settings:
 def engines_of(card: Family) -> tuple[str, ...]:
     """Engines that have the physics of a family, the default first."""
     return tuple(e for e in ENGINES if e in card.engines and card.engines[e].status != "not_run")
+
+
+def chained(engine: str) -> bool:
+    """Whether a rope is a chain of links to an engine, which has no ropes."""
+    return "rope" not in engine_info(engine).body_kinds
 
 
 def check_engine(card: Family, engine: str, *, stepped: bool = True) -> None:
@@ -231,14 +233,7 @@ def _known(card: Family, engine: str, name: str) -> Settings:
     row = OF_FAMILY.get((name, engine, card.id)) or ROWS.get((name, engine, card.rates))
     if row is None:
         raise UserError(f"{card.id} has no {name} for engine {engine}")
-    hz, config, solver = row.hz, row.config, row.solver
-    if engine == "genesis" and card.id in _HANGING:
-        options = {**config.options, "volume": "fem"}
-        config = config.model_copy(update={"options": options})
-        if name == PUBLISHED:
-            row = replace(row, departs=HELD)
-            solver = "fem, linear corotated"
-    return Settings(name, hz, config, solver, row.departs)
+    return Settings(name, row.hz, row.config, row.solver, row.departs)
 
 
 def file_of(config: str, engine: str) -> str:
@@ -279,15 +274,9 @@ def regimes(card: Family, subtask: str, material: str, settings: Settings, engin
             own: Properties = properties[item.name]
             stretch, hinge = own.number("stretch_stiffness"), own.number("bend_stiffness")
             if engine == "newton":
-                rest = rest_shape(item, built.meshes)
-                edges = np.unique(
-                    np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1),
-                    axis=0,
-                )
-                along = rest.vertices[edges[:, 1]] - rest.vertices[edges[:, 0]]
                 chosen = newton_textile(
                     stretch=stretch, shear=own.number("shear_stiffness"), hinge=hinge,
-                    edge_length=float(np.linalg.norm(along, axis=1).mean()),
+                    edge_length=mean_edge(rest_shape(item, built.meshes)),
                 )  # fmt: skip
                 out[item.name] = {
                     "tri_ke": chosen.tri_ke, "tri_ka": chosen.tri_ka, "edge_ke": chosen.edge_ke,

@@ -19,6 +19,7 @@ from wmeval.envs.gauge.build import Built, build
 from wmeval.envs.gauge.configurations import (
     PAPER_VERSIONS,
     Settings,
+    chained,
     check_engine,
     engines_of,
     regimes,
@@ -35,8 +36,6 @@ SLOT_WIDTH = 13
 """Numbers of a body: position 3, quaternion ``wxyz`` 4, linear 3 and angular velocity 3."""
 REACH = 100.0
 """Bound of the observation's lengths and speeds [m], [m/s]."""
-CHAINED = ("genesis", "isaac")
-"""Engines to which a rope is a chain of links."""
 _SPIN = 1e4
 
 
@@ -195,7 +194,7 @@ class FamilyEnv(WorldEnv):
     def _compose(self, rng: np.random.Generator, options: Mapping[str, Any]) -> Composition:
         self._built = built = build(
             self.card, self.subtask, self.material,
-            drive=self.drive, rope_chain=self.engine in CHAINED, changes=self.solving.changes,
+            drive=self.drive, rope_chain=chained(self.engine), changes=self.solving.changes,
         )  # fmt: skip
         return Composition(
             built.scene, built.drives.specs, EventRules(), built.meshes, self._config(),

@@ -42,7 +42,8 @@ def _row(hz: int, solver: str, iterations: int, threshold: float = 0.2, departs:
 _ROUND = "vbd: this adapter fills blocks with the published particles, and the stick is round"
 _FREE_CUBES = "vbd: the cubes between are free to move, and the published particles pull on none"
 _WAVES = "each step in as many parts as waves need to cross a cell: undivided ones fly apart"
-HELD = "fem: what holds the foam is free to move, and the published particles pull on nothing"
+_HELD = "fem: what holds the foam is free to move, and the published particles pull on nothing"
+_THIN = "fem: the stick is as thick as one of the published particles, and one across bends freely"
 _CAPSULES = "a rope's capsules are held by springs, which need more than 5,700 steps a second"
 _SPLIT = {"hull_margin": 1e-5, "maximal_coordinates": 1, "split_impulse": 1}
 """Bullet where a free body meets what stands still: its rigid bodies with split impulses have the
@@ -51,6 +52,7 @@ _RIGID_SPLIT, _MULTIBODY = "rigid bodies, split impulses", "generalised coordina
 _NEAR = {"contact_offset": 1e-3, "velocity_iterations": 4}
 _DAMPED = "mujoco, contacts by restitution"
 _HULLS = "mujoco, hulls in up to four points"
+_FEM = "fem, linear corotated"
 _WARM = "vbd, begun with the last substep's share of gravity"
 ROWS: dict[tuple[str, str, str], Row] = {
     # (configuration, engine, rates)
@@ -85,12 +87,14 @@ ROWS: dict[tuple[str, str, str], Row] = {
     (TUNED, "genesis", "textile"): _row(360, "pbd, springs of the card's stiffness", 50,
                                         textile="network", stretch_iterations=8,
                                         stretch_relaxation=0.5),
-    (TUNED, "genesis", "volume"): _row(900, "fem, linear corotated", 50, contact_softness=5e-4),
+    (TUNED, "genesis", "volume"): _row(900, _FEM, 50, contact_softness=5e-4),
 }  # fmt: skip
 OF_FAMILY: dict[tuple[str, str, str], Row] = {
     # (configuration, engine, family), before `ROWS`
     (PUBLISHED, "newton", "stick_stack"): _row(900, "vbd", 10, 0.2, _ROUND, solver="vbd"),
     (PUBLISHED, "newton", "cantilever_beam"): _row(900, "vbd", 10, 0.2, _FREE_CUBES, solver="vbd"),
+    (PUBLISHED, "genesis", "stick_stack"): _row(900, _FEM, 50, 0.2, _THIN),
+    (PUBLISHED, "genesis", "cantilever_beam"): _row(900, _FEM, 50, 0.2, _HELD),
     # Below: by how much the measured bodies' paths move from each row's rate to its double, as
     # `python -m benchmarks.tuning ENGINE TASK --hz ...` prints it. Less than 3 mm is taken for
     # converged; where a row is not, its comment says so. Which of an engine's solvers, the

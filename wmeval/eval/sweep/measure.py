@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, families
 from wmeval.assets.gauge_published import published
-from wmeval.deformables import rest_shape
+from wmeval.deformables import edge_lengths, edges_of, rest_shape
 from wmeval.envs.gauge.build import Built
 from wmeval.errors import one_line
 from wmeval.eval.metrics import gauge
@@ -176,15 +176,10 @@ def _stretch(built: Built, state: StateLog) -> float | None:
         if not isinstance(item, Cloth):
             continue
         rest = rest_shape(item, built.meshes)
-        edges = np.unique(
-            np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0
+        edges, _ = edges_of(rest)
+        strain = (
+            edge_lengths(state.vertices[item.name], edges) / edge_lengths(rest.vertices, edges) - 1
         )
-
-        def lengths(x: F8, edges: NDArray[np.int64] = edges) -> F8:
-            out: F8 = np.linalg.norm(x[..., edges[:, 1], :] - x[..., edges[:, 0], :], axis=-1)
-            return out
-
-        strain = lengths(state.vertices[item.name]) / lengths(rest.vertices) - 1
         # A high percentile: one pinched edge is no stretched sheet.
         worst = max(worst or 0.0, float(np.percentile(strain, 99, axis=1).max()))
     return worst

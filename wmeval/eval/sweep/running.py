@@ -19,8 +19,7 @@ from wmeval.assets.gauge_cards import RECORD_HZ, Family, Sheet, Sphere, families
 from wmeval.clock import SceneClock
 from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.build import Built, build, foam_of
-from wmeval.envs.gauge.configurations import Settings, regimes, settings_of
-from wmeval.envs.gauge.family_env import CHAINED
+from wmeval.envs.gauge.configurations import Settings, chained, regimes, settings_of
 from wmeval.errors import UserError, one_line
 from wmeval.eval.sweep.cells import (
     Cell,
@@ -90,7 +89,7 @@ def prepare(cell: Cell) -> Prepared:
         card = resolved(card, cell.grid["cell"])
     built = build(
         card, cell.subtask, cell.material, drive=cell.drive or None,
-        rope_chain=adapter in CHAINED, changes=settings.changes,
+        rope_chain=chained(adapter), changes=settings.changes,
     )  # fmt: skip
     dt = fraction(cell.grid.get("dt", settings.dt))
     spec = WorldSpec(

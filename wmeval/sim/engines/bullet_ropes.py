@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from wmeval.scene import Body
+from wmeval.sim.engines.bullet_bodies import BulletBodies
 from wmeval.sim.engines.rope_chain import Motion, RopeChain, ends_now
 from wmeval.sim.protocol import SubstepView
 from wmeval.sim.rows import Rows
+
+_BASE = -1
+"""Link of a free body."""
 
 
 class BulletRopes:
@@ -20,36 +22,32 @@ class BulletRopes:
         client: its number.
         view: the world's engine, for what ropes are pinned to.
         ropes: chains whose substep is short enough.
-        make: makes a dynamic body, gives its number.
-        numbers: PyBullet's of the scene's bodies; None where there is none.
+        bodies: of the client: pieces are made as they are, and ends are pinned to them.
     """
 
     def __init__(
         self, p: Any, client: int, view: SubstepView, ropes: tuple[RopeChain, ...],
-        make: Callable[[Body], int], numbers: list[int | None],
+        bodies: BulletBodies,
     ) -> None:  # fmt: skip
         self._p, self._client, self._view = p, client, view
-        self._ropes = [(chain, self._add(chain, make, numbers)) for chain in ropes]
+        self._ropes = [(chain, self._add(chain, bodies)) for chain in ropes]
 
-    def _add(
-        self, chain: RopeChain, make: Callable[[Body], int], numbers: list[int | None]
-    ) -> list[int]:
+    def _add(self, chain: RopeChain, bodies: BulletBodies) -> list[int]:
         p, c = self._p, self._client
         pieces = []
         for piece in chain.pieces:
-            number = make(piece)
+            number = bodies.make_piece(piece)
             p.changeDynamics(
                 number, -1, mass=piece.mass, localInertiaDiagonal=piece.inertia, physicsClientId=c
             )
             p.resetBaseVelocity(number, piece.linear_velocity, (0, 0, 0), physicsClientId=c)
             pieces.append(number)
-        touching = list(pairwise(pieces))
+        touching = [((a, _BASE), b) for a, b in pairwise(pieces)]
         for end, number in zip(chain.ends, (pieces[0], pieces[-1]), strict=True):
-            held = None if end is None or end < 0 else numbers[end]
-            if held is not None:
-                touching.append((held, number))
-        for a, b in touching:
-            p.setCollisionFilterPair(a, b, -1, -1, 0, physicsClientId=c)
+            if end is not None and end >= 0 and bodies.numbers[end] is not None:
+                touching.append((bodies.at(end), number))
+        for (held, link), end_piece in touching:
+            p.setCollisionFilterPair(held, end_piece, link, _BASE, 0, physicsClientId=c)
         return pieces
 
     def pull(self) -> None:

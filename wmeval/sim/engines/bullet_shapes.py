@@ -177,19 +177,28 @@ def mass_properties(body: Body, meshes: Meshes) -> tuple[float, Array, Array]:
     return float(total), np.asarray(centre), inertia * (body.mass / total)
 
 
+def centred_inertia(body: Body, meshes: Meshes) -> Array:
+    """Inertia (3, 3) [kg m^2] about the origin of a body's frame, in it.
+
+    Raises:
+        UserError: its centre of mass is elsewhere, by more than 1/1000 of its size.
+    """
+    volume, centre, inertia = mass_properties(body, meshes)
+    if float(np.abs(centre).max()) > 1e-3 * volume ** (1 / 3):
+        raise UserError(
+            f"body {body.name!r}: the centre of mass of its shapes is at "
+            f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it is at 0"
+        )
+    return inertia
+
+
 def principal_inertia(body: Body, meshes: Meshes) -> tuple[float, float, float]:
     """Diagonal inertia [kg m^2] in the body's frame.
 
     Raises:
         UserError: the body's frame is not its principal frame at its centre of mass.
     """
-    volume, centre, inertia = mass_properties(body, meshes)
-    size = volume ** (1 / 3)
-    if float(np.abs(centre).max()) > 1e-3 * size:
-        raise UserError(
-            f"body {body.name!r}: the centre of mass of its shapes is at "
-            f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it is at 0"
-        )
+    inertia = centred_inertia(body, meshes)
     off = inertia - np.diag(np.diag(inertia))
     if float(np.abs(off).max()) > 1e-3 * float(np.diag(inertia).max()):
         raise UserError(

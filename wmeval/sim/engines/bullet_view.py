@@ -37,9 +37,7 @@ class BulletView(Stage):
         self._get_pose, self._get_velocity = bodies.read_pose, bodies.read_velocity
         self._ids, self._number = bodies.numbers, bodies.number
         ropes = chains(scene, "bullet", self.dt)
-        self._ropes = (
-            BulletRopes(p, c, self, ropes, bodies.make_piece, bodies.numbers) if ropes else None
-        )
+        self._ropes = BulletRopes(p, c, self, ropes, bodies) if ropes else None
         self._touching = BulletContacts(p, c, bodies, self.dt, ropes=bool(ropes))
         self._rays = BulletRays(p, c, bodies)
         self._moving = self._moving_bodies()

@@ -282,10 +282,10 @@ class GenesisEngine(SteppedEngine):
         self._place(self._carried)
         self._pulled.begin()
         for bending in self._bending:
-            for pin, places, forces in bending.pulls(self._gravity):
-                if pin.body is not None and pin.body in self._pulled:
-                    pull = self._pulled.add(pin.body, *self.pose(pin.body), places, forces)
-                    self._push(pin.body, pull[0], None, pull[1])
+            for pin, places, forces in bending.pulls(self._gravity, self._pulled):
+                assert pin.body is not None
+                pull = self._pulled.add(pin.body, *self.pose(pin.body), places, forces)
+                self._push(pin.body, pull[0], None, pull[1])
         for bending in self._bending:
             bending.lead(self._pin_at)
         self._world.step()

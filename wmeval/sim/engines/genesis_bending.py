@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -64,8 +64,8 @@ class Bending(Protocol):
         """Before a step: what is pinned will be there when it is over."""
         ...
 
-    def pulls(self, gravity: F8) -> Sequence[tuple[Pinned, F8, F8]]:
-        """Pins to bodies, where their vertices are (n, 3) [m] and the forces on them (n, 3) [N]."""
+    def pulls(self, gravity: F8, bodies: Container[int]) -> Sequence[tuple[Pinned, F8, F8]]:
+        """Pins to ``bodies``, where their vertices are (n, 3) [m], forces on them (n, 3) [N]."""
         ...
 
     def vertices(self) -> dict[str, F8]:

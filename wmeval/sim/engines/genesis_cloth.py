@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.gauge_mapping import genesis_textile
-from wmeval.deformables import RestShape
+from wmeval.deformables import mean_edge
 from wmeval.errors import UserError
 from wmeval.scene import Cloth
 from wmeval.sim.engines.genesis_bending import (
@@ -45,12 +45,7 @@ from wmeval.sim.engines.genesis_bending import (
     pinned_numbers,
     write_surface,
 )
-from wmeval.sim.engines.genesis_network import (
-    Network,
-    edges_of,
-    hinge_steepness,
-    network,
-)
+from wmeval.sim.engines.genesis_network import Network, hinge_steepness, network
 from wmeval.sim.engines.pins import Pinned
 
 OPTIONS = {
@@ -72,13 +67,6 @@ _ROOM = 1.0
 """Bounds of the world beyond where cloth and bodies begin [m]; beyond them nothing goes."""
 _CELLS = 16
 """Of the table in which particles are looked up, along each axis; it repeats beyond."""
-
-
-def _spacing(rest: RestShape) -> float:
-    """Mean length of the edges [m]."""
-    edges, _ = edges_of(rest)
-    along = rest.vertices[edges[:, 1]] - rest.vertices[edges[:, 0]]
-    return float(np.linalg.norm(along, axis=1).mean())
 
 
 class Cloths:
@@ -133,7 +121,7 @@ class Cloths:
 
     def scene_options(self) -> dict[str, Any]:
         """Of the position-based solver."""
-        cell = max(1.25 * self._size, min(_spacing(b.rest) for b in self._items))
+        cell = max(1.25 * self._size, min(mean_edge(b.rest) for b in self._items))
         return {
             "pbd_options": self._gs.options.PBDOptions(
                 particle_size=self._size,
@@ -214,9 +202,9 @@ class Cloths:
         for sheet in self._made:
             sheet.lead(where, self._dt)
 
-    def pulls(self, gravity: F8) -> list[tuple[Pinned, F8, F8]]:
+    def pulls(self, gravity: F8, bodies: Container[int]) -> list[tuple[Pinned, F8, F8]]:
         """Nothing: cloth is held by what a driver leads."""
-        del gravity
+        del gravity, bodies
         return []
 
     def vertices(self) -> dict[str, F8]:

@@ -13,7 +13,7 @@ stiffness-proportional one. Rigid bodies push on surface vertices, with friction
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +123,9 @@ class Solids:
         for solid in self._made:
             solid.lead(where)
 
-    def pulls(self, gravity: F8) -> list[tuple[Pinned, F8, F8]]:
-        """Forces [N] (n, 3) on the vertices of pins to bodies, with where they are (n, 3) [m]."""
-        return [row for solid in self._made for row in solid.pulls(gravity)]
+    def pulls(self, gravity: F8, bodies: Container[int]) -> list[tuple[Pinned, F8, F8]]:
+        """Forces [N] (n, 3) on vertices of pins to ``bodies``, with where they are (n, 3) [m]."""
+        return [row for solid in self._made for row in solid.pulls(gravity, bodies)]
 
     def vertices(self) -> dict[str, F8]:
         """Vertices (V, 3) [m] by name."""
@@ -171,8 +171,8 @@ class _Solid:
             places = np.concatenate([where(pin) for pin in self.bent.pins])
             self.entity.update_constraint_targets(self._held, places)
 
-    def pulls(self, gravity: F8) -> list[tuple[Pinned, F8, F8]]:
-        pins = [p for p in self.bent.pins if p.body is not None]
+    def pulls(self, gravity: F8, bodies: Container[int]) -> list[tuple[Pinned, F8, F8]]:
+        pins = [p for p in self.bent.pins if p.body is not None and p.body in bodies]
         if not pins:
             return []
         item, now = self.bent.item, self.vertices()

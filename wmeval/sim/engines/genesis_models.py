@@ -22,7 +22,7 @@ from wmeval.scene import (
     Scene,
     Sphere,
 )
-from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.sim.engines.bullet_shapes import centred_inertia
 from wmeval.sim.engines.genesis_bending import write_surface
 from wmeval.sim.engines.joint_tree import JointTree
 
@@ -110,13 +110,7 @@ def _joint(node: ElementTree.Element, i: int, body: Body, joint: Joint | None) -
 def _inertia(node: ElementTree.Element, body: Body, meshes: Meshes, *, dynamic: bool) -> None:
     mass, tensor = _HEAVY, np.eye(3) * _HEAVY
     if dynamic:
-        _, centre, tensor = mass_properties(body, meshes)
-        mass = body.mass
-        if float(np.abs(centre).max()) > 1e-4:
-            raise UserError(
-                f"body {body.name!r}: the centre of mass of its shapes is at "
-                f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it is at 0"
-            )
+        mass, tensor = body.mass, centred_inertia(body, meshes)
     ElementTree.SubElement(
         node, "inertial", pos="0 0 0", mass=repr(float(mass)),
         fullinertia=_text(tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ _NEAR = 24
 """Particles that tell where a vertex is."""
 _HELD = 0.5
 """Share of pinned vertices in a particle's place from which it is held."""
+_LEAST = 1e-6
+"""Share from which it is held where none has that much: the layer next to what is pinned, where
+particles are farther apart than vertices."""
 _MOST_SUBSTEPS = 500
 _ROOM = 0.12
 """Bounds of the grid beyond the solids at rest [m]."""
@@ -92,6 +95,11 @@ def located(points: F8, rest: RestShape) -> tuple[I8, F8]:
         if all_four[best].min() > -1e-9:
             found[k], weights[k] = best, all_four[best]
     return found, weights
+
+
+def next_to(share: F8) -> NDArray[np.intp]:
+    """Particles that are held, of those whose places are by these shares pinned vertices'."""
+    return np.flatnonzero(share >= (_HELD if share.max(initial=0.0) >= _HELD else _LEAST))
 
 
 def carriers(vertices: F8, particles: F8) -> tuple[I8, F8]:
@@ -210,9 +218,9 @@ class Points:
         for filled in self._made:
             filled.lead(where, self._dt)
 
-    def pulls(self, gravity: F8) -> list[tuple[Pinned, F8, F8]]:
+    def pulls(self, gravity: F8, bodies: Container[int]) -> list[tuple[Pinned, F8, F8]]:
         """Nothing: solids are held by what a driver leads."""
-        del gravity
+        del gravity, bodies
         return []
 
     def vertices(self) -> dict[str, F8]:
@@ -235,7 +243,7 @@ class _Filled:
         self._pins: list[Pinned] = []
         for pin in bent.pins:
             share = (weights * np.isin(corners, pin.vertices)).sum(axis=1)
-            numbers = np.flatnonzero(share >= _HELD)
+            numbers = next_to(share)
             if not len(numbers):
                 raise UserError(
                     f"soft {item.name!r}: no particle is near what is pinned: take a smaller "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wmeval.deformables import RestShape
+from wmeval.deformables import RestShape, edge_lengths, edges_of
 from wmeval.errors import UserError
 from wmeval.scene import Cloth, Sheet
 from wmeval.sim.engines.genesis_bending import F8, I8
@@ -62,9 +62,7 @@ def network(item: Cloth, rest: RestShape) -> Network:
     (nx, ny), (sx, sy) = item.surface.cells, item.surface.size
     hx, hy = sx / nx, sy / ny
     edges, count = edges_of(rest)
-    along = np.abs(rest.vertices[edges[:, 1]] - rest.vertices[edges[:, 0]])
-    lengths = np.linalg.norm(along, axis=1)
-    diagonal = lengths > max(hx, hy) * (1 + 1e-6)
+    diagonal = edge_lengths(rest.vertices, edges) > max(hx, hy) * (1 + 1e-6)
     by_number = edges[:, 1] - edges[:, 0] == 1
     springs = np.where(by_number, item.stretch * hy / hx, item.stretch * hx / hy)
     springs = np.where(count == 1, springs / 2, springs)
@@ -76,13 +74,6 @@ def network(item: Cloth, rest: RestShape) -> Network:
         np.bincount(rest.triangles.ravel(), np.repeat(thirds, 3), len(rest.vertices)), np.float64
     )
     return Network(edges, springs, masses)
-
-
-def edges_of(rest: RestShape) -> tuple[I8, I8]:
-    """Edges (E, 2), lower vertex first, and how many triangles each has."""
-    pairs = np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    edges, count = np.unique(pairs.astype(np.int64), axis=0, return_counts=True)
-    return edges, count.astype(np.int64)
 
 
 def effective_spring(

@@ -37,7 +37,7 @@ class Pulled:
         self._gravity, self._dt = np.array(scene.gravity), dt
         self._gains: dict[int, tuple[F8, F8]] = {}
 
-    def __contains__(self, body: int | None) -> bool:
+    def __contains__(self, body: object) -> bool:
         return body in self._masses
 
     def begin(self) -> None:

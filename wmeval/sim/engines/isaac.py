@@ -31,7 +31,7 @@ from wmeval.errors import UserError
 from wmeval.jobs import installed
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog, WorldLog
 from wmeval.scene import DYNAMIC, KINEMATIC, Body, Box, Cloth, Mesh, Meshes, Scene, Soft, Sphere
-from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.sim.engines.bullet_shapes import centred_inertia
 from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.foreseen import Foreseen, Foreseer, Stretch, merged
 from wmeval.sim.engines.job import Answer, Asked, run_job
@@ -192,13 +192,7 @@ class IsaacEngine(Stage):
         moved = self._motion[i] == DYNAMIC and body.active and body.collision
         inertia = np.zeros((3, 3))
         if moved:
-            _, centre, inertia = mass_properties(body, self._meshes)
-            if float(np.abs(centre).max()) > 1e-4:
-                raise UserError(
-                    f"body {body.name!r}: the centre of mass of its shapes is at "
-                    f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it "
-                    "is at 0"
-                )
+            inertia = centred_inertia(body, self._meshes)
         what = "dynamic" if moved else "led" if self._motion[i] == KINEMATIC else "still"
         parts = body.collision if body.active else ()
         return {

@@ -6,7 +6,8 @@ Option ``solver`` says which of its solvers moves a scene:
   ``contact`` "restitution" maps it to the damping of its contact springs, whose stiffness
   ``contact_stiffness`` says: the period of a contact in substeps. Softer contacts sink deeper.
   ``multiccd`` 1: hulls meet in up to four points instead of one.
-- "xpbd": restitution is a parameter of its own.
+- "xpbd": restitution is a parameter of its own. It has no ropes, and cloth and solids pull at no
+  body that they are pinned to: free ones are refused.
 - "vbd" (default with deformables): everything by vertex block descent. ``warm_start`` 1 begins
   each substep as the method's paper says and Newton does not (`wmeval.sim.engines.newton_vbd`).
 
@@ -51,7 +52,12 @@ from wmeval.scene import DYNAMIC, Cloth, Meshes, Rope, Scene
 from wmeval.sim.engines import newton_mpm as mpm
 from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.newton_bodies import Making, Solver, add_bodies
-from wmeval.sim.engines.newton_deformables import Bent, add_deformables, rope_nodes
+from wmeval.sim.engines.newton_deformables import (
+    Bent,
+    add_deformables,
+    check_bent,
+    rope_nodes,
+)
 from wmeval.sim.engines.newton_steps import Steps
 from wmeval.sim.engines.pins import Pinned, carried_pose, pinned_where
 from wmeval.sim.engines.stepped import Numbers, Put, SteppedEngine
@@ -120,6 +126,8 @@ class NewtonEngine(SteppedEngine):
             raise UserError("newton: solver mujoco has no deformables: leave solver out, or vbd")
         if word == "mpm":
             mpm.check_scene(scene)
+        if word == "xpbd":
+            check_bent(scene, "xpbd")
         return word  # type: ignore[return-value]
 
     def _build(self, scene: Scene, meshes: Meshes, config: EngineConfig, restitution: bool) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wmeval.conventions import quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
 from wmeval.errors import UserError
 from wmeval.scene import DYNAMIC, Body, Box, Capsule, Collision, Joint, Mesh, Meshes, Scene, Sphere
-from wmeval.sim.engines.bullet_shapes import mass_properties
+from wmeval.sim.engines.bullet_shapes import centred_inertia
 from wmeval.sim.engines.joint_tree import joint_tree
 from wmeval.sim.engines.pairs import Rule, own_values
 from wmeval.sim.protocol import Quat, Vec
@@ -107,14 +107,7 @@ def _add(
         )
     if body.motion == "static" and body.mass <= 0:
         return -1
-    _, centre, inertia = (
-        mass_properties(body, making.meshes) if body.mass > 0 else (1.0, np.zeros(3), np.eye(3))
-    )
-    if float(np.abs(centre).max()) > 1e-4:
-        raise UserError(
-            f"body {body.name!r}: the centre of mass of its shapes is at "
-            f"{centre.round(4).tolist()} m in its own frame; move the shapes so that it is at 0"
-        )
+    inertia = centred_inertia(body, making.meshes) if body.mass > 0 else np.eye(3)
     place = making.transform(body.position, body.quaternion_wxyz)
     number: int = making.builder.add_link(
         xform=place,

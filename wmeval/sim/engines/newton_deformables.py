@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from wmeval.assets.gauge_mapping import newton_textile
 from wmeval.conventions import quaternion_to_matrix
-from wmeval.deformables import RestShape, rest_shape
-from wmeval.scene import DYNAMIC, Cloth, Deformable, Rope, Soft
+from wmeval.deformables import RestShape, mean_edge, rest_shape
+from wmeval.errors import UserError
+from wmeval.scene import DYNAMIC, Cloth, Deformable, Rope, Scene, Soft
 from wmeval.sim.engines.newton_bodies import Making
 from wmeval.sim.engines.pins import Pinned, pinned_vertices
 from wmeval.sim.protocol import Vec
@@ -36,6 +37,29 @@ class Bent:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     ropes: dict[str, tuple[list[int], F8]] = field(default_factory=dict)
     pins: list[tuple[NDArray[np.intp], Pinned]] = field(default_factory=list)
+
+
+def check_bent(scene: Scene, solver: str) -> None:
+    """Whether a solver that knows no attachments can move what bends.
+
+    Args:
+        scene: the world.
+        solver: as messages call it.
+
+    Raises:
+        UserError: a rope, or a pin to a dynamic body.
+    """
+    for item in scene.deformables:
+        held = {pin.body for pin in item.pins if pin.body}
+        pulled = next((b.name for b in scene.bodies
+                       if b.name in held and b.motion == "dynamic"), None)  # fmt: skip
+        if isinstance(item, Rope) or pulled is not None:
+            what = "" if isinstance(item, Rope) else f" is pinned to the dynamic body {pulled!r}"
+            lacks = "ropes" if isinstance(item, Rope) else "such pins"
+            raise UserError(
+                f"{item.kind} {item.name!r}{what}: newton's solver {solver} has no {lacks}: leave "
+                "solver out, or vbd"
+            )
 
 
 def add_deformables(making: Making) -> Bent:
@@ -83,15 +107,11 @@ def _add_particles(making: Making, item: Deformable, rest: RestShape) -> None:
 
 def textile(item: Cloth, rest: RestShape, numbers: Mapping[str, float]) -> dict[str, float]:
     """Newton's numbers of a cloth: the mapping's, or the options' where they say."""
-    edges = np.unique(
-        np.sort(rest.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0
-    )
-    along = rest.vertices[edges[:, 1]] - rest.vertices[edges[:, 0]]
     mapped = newton_textile(
         stretch=item.stretch,
         shear=item.shear,
         hinge=max(item.bending, 1e-12),
-        edge_length=float(np.linalg.norm(along, axis=1).mean()),
+        edge_length=mean_edge(rest),
     )
     return {
         key: numbers[key] or float(getattr(mapped, key)) for key in ("tri_ke", "tri_ka", "edge_ke")
