@@ -2,8 +2,8 @@
 
     python tools/whole_sweep.py FOLDER [--engines A,B] [--tasks A,B] [--config A,B] [--twice first]
 
-What was asked for is the command's, as the sweep keeps it, or the options' (joined shards keep
-none). Ends with 1 where a cell is missing, crashed, or was not run though its engine has the
+What was asked for is the command's, as the sweep keeps it (of joined shards, all of theirs), or
+the options'. Ends with 1 where a cell is missing, crashed, or was not run though its engine has the
 physics, where an engine that declares determinism came out otherwise the second time, and where
 some engines could be installed and others not. Where none of those that live in environments of
 their own could be (a machine without network), it says so and ends with 0.
@@ -14,10 +14,13 @@ import json
 import sys
 
 from wmeval.assets.gauge_cards import families
-from wmeval.envs.gauge.configurations import engines_of
+from wmeval.envs.gauge.configurations import check_engine
+from wmeval.errors import UserError
+from wmeval.eval.fitting.tosses import LIKE
 from wmeval.eval.sweep import planning
-from wmeval.eval.sweep.cells import Cell, absent, parse_engines
+from wmeval.eval.sweep.cells import Cell, parse_engines
 from wmeval.eval.sweep.results import SweepResults, read_sweep
+from wmeval.eval.sweep.shards import plans_of
 from wmeval.eval.sweep.toss import FAMILY
 from wmeval.sim.engines import WORKERS
 
@@ -33,16 +36,18 @@ def key_of(cell: Cell) -> Key:
 def asked_of(
     results: SweepResults, engines: str = "", tasks: str = "", config: str = "", twice: str = ""
 ) -> list[Cell]:
-    """Cells that a sweep was asked for: by its plan, where options do not say it.
+    """Cells that a sweep, or the shards that were joined, were asked for.
+
+    By their plans, where options do not say it.
 
     Raises:
         UserError: neither says it.
     """
-    plan = results.plan
-    named = config.split(",") if config else plan.get("config") or ["published-settings"]
-    assert isinstance(named, list)
-    return list(
-        planning.share(
+    asked: dict[Key, Cell] = {}
+    for plan in plans_of(results.plan) or [{}]:
+        named = config.split(",") if config else plan.get("config") or ["published-settings"]
+        assert isinstance(named, list)
+        cells = planning.share(
             planning.plan(
                 parse_engines(engines or str(plan.get("engines", ""))),
                 planning.tasks_of(tasks or str(plan.get("tasks", ""))),
@@ -52,16 +57,18 @@ def asked_of(
             ),
             planning.parse_shard(str(plan.get("shard", "1/1"))),
         )
-    )
+        asked |= {key_of(cell): cell for cell in cells}
+    return list(asked.values())
 
 
 def able(cell: Cell) -> bool:
     """Whether the cell's engine has the physics, by the family's card."""
-    if cell.family == FAMILY:
-        return True
-    if cell.engine.adapter == "isaac":
-        return not absent(cell.engine)
-    return cell.engine.adapter in engines_of(families()[cell.family])
+    card = families()[LIKE if cell.family == FAMILY else cell.family]
+    try:
+        check_engine(card, cell.engine.adapter, stepped=False)
+    except UserError:
+        return False
+    return True
 
 
 def problems(results: SweepResults, asked: list[Cell]) -> list[str]:

@@ -964,7 +964,7 @@ def _report_sweep(results: Any, page: Path) -> None:
     for engine, reason, count in results.not_run():
         _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
     counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in results.counts().items())
-    _print(f"cells: {counts}")
+    _print(f"cells: {counts or 'none'}")
     _print(results.gate())
     _print(f"report: {page}")
 

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -432,6 +432,59 @@ def open_world(
     if working:
         return WorkerWorld(spec, events=events, python=python, timeout=_timeout(spec))
     return LocalWorld(spec, events=events)
+
+
+class Seat:
+    """Where a process has its one world: another is opened in its place.
+
+    Args:
+        world: the one that is there; None: none.
+    """
+
+    def __init__(self, world: World | None = None) -> None:
+        self.world = world
+
+    def open(self, spec: WorldSpec) -> World:
+        """`open_world` in place of the one that is there.
+
+        Raises:
+            UserError: as `open_world`.
+            WorkerError: a worker failed; nothing is there any more.
+        """
+        try:
+            self.world = open_world(spec, instead_of=self.world)
+        except WorkerError:
+            self.lose()
+            raise
+        return self.world
+
+    def lose(self) -> None:
+        """Free it: nothing is there any more."""
+        if self.world is not None:
+            self.world.close()
+        self.world = None
+
+
+@contextlib.contextmanager
+def seated(taken: list[World] | None) -> Iterator[Seat]:
+    """Take over a process' last world, and leave there what is open at the end.
+
+    A worker keeps its library and compiled kernels so. Where an error comes out, what is open is
+    closed and nothing is left.
+
+    Args:
+        taken: holds the last world, or is empty; None: nothing is kept for others.
+    """
+    seat = Seat(taken.pop() if taken else None)
+    try:
+        yield seat
+    except BaseException:
+        seat.lose()
+        raise
+    if taken is None:
+        seat.lose()
+    elif seat.world is not None:
+        taken.append(seat.world)
 
 
 def foresee(

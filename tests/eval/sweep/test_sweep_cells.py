@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from wmeval.eval.sweep import planning, running
+from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import UNSEEN, parse_engines
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import greatest_depth
@@ -16,6 +16,7 @@ from wmeval.eval.sweep.running import prepare, run_cell
 from wmeval.eval.sweep.tables import main_lines, number_lines
 from wmeval.records import WorldLog
 from wmeval.sim.engines import bullet
+from wmeval.sim.world import open_world
 
 
 def cell_of(task, config="tuned", engines="bullet", **grid):
@@ -139,6 +140,9 @@ def test_an_engine_that_fails_costs_its_cell_and_says_how(monkeypatch, how, stat
     monkeypatch.setattr(bullet, "BulletEngine", type("Faulty", (Spoilt,), {"how": how}))
     result = run_cell(cell_of("bouncing_ball", "published-settings"), "k", limit=0.25)
     assert (result.status, result.reason) == (status, said)
+    # What it took is told however it ended.
+    assert result.build_s > 0
+    assert result.wall_s > 0
     assert result.measurements == ()
     assert result.ended <= 0.2
     assert result.seconds == pytest.approx(17 / 30)
@@ -181,7 +185,7 @@ def test_a_body_deep_in_the_ground_is_a_penetration(monkeypatch):
 
 def test_depths_are_measured_in_the_frame_of_a_tilted_board():
     ready = prepare(cell_of("slope_slider/2/wood"))
-    log = running.open_world(ready.spec).reset()
+    log = open_world(ready.spec).reset()
     state = log.state
     assert greatest_depth(ready.spec.scene, {}, state) < 1e-4
     i, board = state.body("cube"), ready.spec.scene.bodies[state.body("board")]
@@ -196,7 +200,7 @@ def test_depths_are_measured_in_the_frame_of_a_tilted_board():
 
 def test_the_closed_form_measures_itself_as_exact():
     ready = prepare(cell_of("bouncing_ball"))
-    log = running.open_world(ready.spec).reset()
+    log = open_world(ready.spec).reset()
     rows = WorldLog.concatenate([log] * 18).state
     parts = {n: getattr(rows, n).copy() for n in rows.ARRAYS}
     parts["substep"] = np.arange(18) * ready.spec.clock.substeps

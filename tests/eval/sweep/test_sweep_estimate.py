@@ -72,3 +72,18 @@ def test_time_is_said_as_people_say_it():
     assert [clock(x) for x in (0.01, 40.2, 600, 4800, 7260)] == [
         "1 s", "40 s", "10 min", "80 min", "2 h 1 min",
     ]  # fmt: skip
+
+
+def test_a_suite_says_nothing_of_how_long_a_cell_is_built():
+    cells = cells_of("bouncing_ball,slope_slider/1")
+    suites = suites_of(cells)
+    made = Estimate([*suites, *cells], workers=1)
+    for k in range(len(suites)):
+        made.ended(k, 4.0)
+    assert made.left() is None
+    costs = [cost_of(c)[1] for c in cells]
+    made.ended(len(suites), costs[0] / 10 + 2.0, build=2.0)  # 10 substeps a second
+    assert made.left() == pytest.approx(sum(costs[1:]) / 10 + 2.0 * len(costs[1:]))
+    # Nor does a cell whose process did not come back.
+    made.ended(len(suites) + 1, costs[1] / 10)
+    assert made.left() == pytest.approx(sum(costs[2:]) / 10 + 2.0 * len(costs[2:]))

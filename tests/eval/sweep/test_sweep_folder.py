@@ -6,8 +6,9 @@ from test_sweep_otherwise import FRAMES, record
 
 from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.build import build
+from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import surfaces
-from wmeval.eval.sweep import sweeping
+from wmeval.eval.sweep import course, folder, otherwise, running, sweeping
 from wmeval.eval.sweep.cells import CellResult, parse_engines
 from wmeval.eval.sweep.conclude import agreements
 from wmeval.eval.sweep.course import course_of
@@ -74,14 +75,53 @@ def test_a_cell_that_diverged_keeps_its_markers_too(tmp_path, monkeypatch):
         LightLog(np.ones((n, 3)), np.ones((n, 3)), np.ones((n, 3, 3))),
     )  # fmt: skip
 
-    def pretend(what, key, *, limit, keep):
-        result = CellResult(cell=what, key=key, status="diverged")
-        keep(result, log, {})
-        return result
+    def pretend(what, key, ready, limit):
+        return CellResult(cell=what, key=key, status="diverged"), log
 
-    monkeypatch.setattr(sweeping, "run_cell", pretend)
+    monkeypatch.setattr(running, "_stepped", pretend)
     sweeping.run_unit(("cell", cell, "k"), out=str(tmp_path), limit=None)
     kept = arrays_of(tmp_path, "k")
     assert kept["markers"].shape == (n, 28, 3)
     assert kept["marker_faces"].shape == (24, 3)
     assert "course" not in kept
+
+
+def test_a_cell_s_world_is_built_once_and_its_markers_are_followed_once(tmp_path, monkeypatch):
+    _, _, state = record("foam_stretching")
+    (cell,) = plan(
+        parse_engines("newton"), tasks_of("foam_stretching/1/soft"), ["tuned"], twice="none"
+    )
+    log = WorldLog(
+        state, CameraLog(("a",), np.ones((FRAMES, 1)), np.zeros((FRAMES, 1, 4, 4))),
+        LightLog(np.ones((FRAMES, 3)), np.ones((FRAMES, 3)), np.ones((FRAMES, 3, 3))),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        running, "_stepped", lambda c, key, *_: (CellResult(cell=c, key=key, status="ok"), log)
+    )
+    calls = []
+
+    def counted(name, function):
+        def call(*args, **kwargs):
+            calls.append((name, *args[3:]))
+            return function(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(running, "build", counted("build", running.build))
+    followed = counted("followers", followers)
+    for module in (folder, course, otherwise):
+        monkeypatch.setattr(module, "followers", followed)
+    result = sweeping.run_unit(("cell", cell, "k"), out=str(tmp_path), limit=None)
+    assert result.measurement("rmse_published").value is not None
+    assert sorted(calls) == [("build",), ("followers",), ("followers", "hungarian")]
+    kept = arrays_of(tmp_path, "k")
+    assert np.array_equal(
+        kept["course"], surfaces.face_areas(kept["markers"], kept["marker_faces"])
+    )
+
+
+def test_states_that_were_damaged_are_none(tmp_path):
+    (tmp_path / "cells").mkdir()
+    for text in (b"", b"PK\x03\x04 cut off", b"no archive"):
+        (tmp_path / "cells" / "k.npz").write_bytes(text)
+        assert arrays_of(tmp_path, "k") == {}

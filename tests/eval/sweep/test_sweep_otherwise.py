@@ -18,15 +18,17 @@ from wmeval.eval.sweep.measure import measure, reference_of
 from wmeval.eval.sweep.otherwise import relative, rows_of
 from wmeval.eval.sweep.planning import plan, tasks_of
 from wmeval.eval.sweep.results import SweepResults, flat_rows
+from wmeval.eval.sweep.running import resolved
 from wmeval.eval.sweep.tables import main_lines
 from wmeval.records import StateLog
 
 FRAMES = 60
 
 
-def record(family, moved=lambda x: 0 * x):
+def record(family, moved=lambda x: 0 * x, cell=None):
     """A record in which the foam's vertices, ramping to the last frame, move by a function."""
     card = families()[family]
+    card = card if cell is None else resolved(card, cell)
     built = build(card, "1", "soft")
     (foam,) = built.scene.deformables
     rest = rest_shape(foam, built.meshes).vertices
@@ -96,21 +98,60 @@ def test_from_the_start_a_constant_factor_or_offset_is_no_error():
     assert relative(twice, true, "curvature") == pytest.approx(rmse(true, true[:1] + 0 * true))
 
 
-def test_real_trials_are_scored_in_all_three_ways(tmp_path):
-    card, built, state = record("foam_stretching", lambda x: 0.1 * (x - x.mean(0)) * [0, 0, 1])
+def trials_file(path, card, built, state):
+    """Trials that are the record, its markers a thousandth further apart or nearer together."""
     track = followers(built.scene, built.meshes, built.markers).track(state)
     count = len(built.markers.points)
     header = Header(
         format="wmeval-mocap/1", title="made up", rate=30.0, family=card.id, subtask="1",
         material="soft", markers=tuple(f"m{k}" for k in range(count)),
     )  # fmt: skip
-    # Every trial is the record, its markers a thousandth further apart or nearer together.
     trials = tuple(
         make_trial(header, f"t{k}", np.arange(FRAMES) / 30, {"markers": track * s})
         for k, s in enumerate((0.999, 1.001))
     )
-    path = str(tmp_path / "foam.h5")
     write_mocap(Mocap(header, trials), path)
+    return str(path), track
+
+
+def stretched(x):
+    return 0.1 * (x - x.mean(0)) * [0, 0, 1]
+
+
+def test_a_marker_that_no_node_is_near_costs_the_number_of_nodes_alone(tmp_path):
+    card, built, state = record("foam_stretching", stretched, cell=0.05)
+    path, _ = trials_file(tmp_path / "foam.h5", card, built, state)
+    found = numbers(card, built, state, data=path)
+    assert {truth for _, truth in found} == {"block_stretches", "real"}
+    for (metric, truth), m in found.items():
+        if metric == "rmse_published":
+            assert m.value is None, truth
+            assert "marker" in m.reason
+            assert m.unit == "mm^2"
+        else:
+            assert m.value is not None, (metric, truth)
+    (cell,) = plan(
+        parse_engines("newton"), tasks_of("foam_stretching/1/soft"), ["tuned"], twice="none"
+    )
+    fine = record("foam_stretching", stretched)
+    results = [
+        CellResult(
+            cell=cell.model_copy(update={"grid": {"cell": size}}), key="k", status="ok",
+            measurements=measure(*(x[0], "1", "soft", *x[1:]), data=path),
+        )
+        for size, x in ((0.02, fine), (0.05, (card, built, state)))
+    ]  # fmt: skip
+    both = SweepResults(wmeval="0", engines=(cell.engine,), versions={}, cells=tuple(results))
+    (line,) = [x for x in main_lines(both, "tuned") if (x.what, x.truth) == (
+        "rmse published", "real")]  # fmt: skip
+    assert line.entries[1].text == "not measured"
+    assert "marker" in line.entries[1].full
+    assert any("rmse_published not measured" in note for note in both.notes())
+
+
+def test_real_trials_are_scored_in_all_three_ways(tmp_path):
+    card, built, state = record("foam_stretching", stretched)
+    path, track = trials_file(tmp_path / "foam.h5", card, built, state)
     found = numbers(card, built, state, data=path)
     own, start = found["rmse", "real"], found["rmse_relative", "real"]
     assert own.value < 0.01 * own.baseline

@@ -9,10 +9,12 @@ import yaml
 from wmeval.cli import main
 from wmeval.datasets.checksums import sha256_of
 from wmeval.datasets.mocap import Header, Mocap, make_trial, write_mocap
+from wmeval.envs.gauge import configurations
 from wmeval.errors import UserError
-from wmeval.eval.sweep import planning
-from wmeval.eval.sweep.cells import parse_engines
+from wmeval.eval.sweep import fitted, planning, sweeping
+from wmeval.eval.sweep.cells import CellResult, parse_engines
 from wmeval.eval.sweep.measure import reference_of
+from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.running import run_cell
 
 TASK = "bouncing_ball/1/rubber"
@@ -101,7 +103,15 @@ def test_recordings_that_do_not_fit_are_refused(tmp_path):
         planning.plan(parse_engines("bullet"), tasks, ["tuned"], real=[one])
     wrong = write(tmp_path / "c.h5", bodies=("cube",))
     (cell,) = planning.plan(parse_engines("bullet"), tasks, ["tuned"], twice="none", real=[wrong])
-    assert "has no body 'ball'" in run_cell(cell, "k").reason
+    result = run_cell(cell, "k")
+    told = result.measurement("rmse", "real")
+    assert told.value is None
+    assert "has no body 'ball'" in told.reason
+    # What needs no recording is measured all the same.
+    assert result.measurement("rmse", "ball_bounces").value > 0
+    results = SweepResults(wmeval="0", engines=(cell.engine,), versions={}, cells=(result,))
+    (note,) = results.notes()
+    assert note == f"{cell.name} against real: rmse, dtw not measured: {told.reason}"
 
 
 def fitted_file(path, data, **changes):
@@ -134,7 +144,9 @@ def test_trials_that_were_fitted_on_are_left_out_of_the_truth(tmp_path):
         tmp_path / "most.yaml", data, trials=["trial-0", "trial-1", "trial-3"]
     )  # fmt: skip
     (cell,) = planned(most, data)
-    assert "1 of its 4 trials were not fitted on" in run_cell(cell, "k").reason
+    told = run_cell(cell, "k").measurement("dtw", "real")
+    assert (told.value, told.unit) == (None, "mm")
+    assert "1 of its 4 trials were not fitted on" in told.reason
 
 
 def test_a_fit_that_cannot_be_kept_apart_from_a_recording_is_refused(tmp_path):
@@ -149,3 +161,34 @@ def test_a_fit_that_cannot_be_kept_apart_from_a_recording_is_refused(tmp_path):
     # Against closed forms it needs none.
     tasks = planning.tasks_of(TASK)
     assert planning.plan(parse_engines("bullet"), tasks, [str(by_hand)], twice="none")
+
+
+def test_a_fit_is_read_and_its_recording_hashed_once_for_a_whole_grid(tmp_path, monkeypatch):
+    data = write(tmp_path / "own.h5", offsets=(-1e-3, 0.5, 1e-3, 0.7))
+    path = fitted_file(tmp_path / "fit.yaml", data, seed=20)
+    calls = []
+    for module, name in ((configurations.yaml, "safe_load"), (fitted, "sha256_of")):
+        monkeypatch.setattr(module, name, counted(calls, name, getattr(module, name)))
+    cells = planning.plan(
+        parse_engines("bullet"), planning.tasks_of(TASK), [path],
+        planning.parse_grid("iterations=10,20,30,40"), real=[data], twice="all",
+    )  # fmt: skip
+    assert len(cells) == 8
+    assert sorted(calls) == ["safe_load", "sha256_of"]
+    # A file that says something else is read anew.
+    fitted_file(tmp_path / "fit.yaml", data, trials=["trial-0"])
+    assert configurations.read_fitted(path).identified.trials == ("trial-0",)
+    hashed = []
+    monkeypatch.setattr(sweeping, "sha256_of", counted(hashed, "hashed", sweeping.sha256_of))
+    monkeypatch.setattr(sweeping, "run_cell", lambda c, key, **_: CellResult(
+        cell=c, key=key, status="not_run"))  # fmt: skip
+    sweeping.run_sweep(cells, tmp_path / "s", workers=0, conformance=False)
+    assert hashed == ["hashed"]
+
+
+def counted(calls, name, function):
+    def call(*args, **kwargs):
+        calls.append(name)
+        return function(*args, **kwargs)
+
+    return call

@@ -12,7 +12,7 @@ from wmeval.datasets.mocap import read_contactnets
 from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE, TossState
 from wmeval.errors import UserError
 from wmeval.eval.fitting import cubes, tosses
-from wmeval.eval.sweep import planning, toss
+from wmeval.eval.sweep import planning, running, toss
 from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
 from wmeval.eval.sweep.report import write_sweep_report
 from wmeval.eval.sweep.sweeping import run_sweep
@@ -278,3 +278,27 @@ def test_bullet_stays_within_a_cube_s_width_of_the_real_ones(tmp_path):
 def test_every_real_toss_has_a_first_state():
     starts = [toss.start_of(t) for t in read_contactnets(REAL).trials[::40]]
     assert all(np.isfinite(s.linear).all() for s in starts)
+
+
+def test_time_that_is_up_before_any_world_is_a_time_out(tmp_path):
+    """Of the first cell of a process, which has none to take over."""
+    while running.last_world:
+        running.last_world.pop().close()
+    (cell,) = planning.plan(
+        parse_engines("bullet"), planning.tasks_of("cube_toss/2x1"), ["tuned"], twice="none",
+        tosses=str(tosses_file(tmp_path / "t.npz")),
+    )  # fmt: skip
+    result = running.run_cell(cell, "k", limit=0.0)
+    assert (result.status, result.measurements) == ("time_out", ())
+    assert result.cpu_s < 5
+
+
+def test_tosses_that_crash_say_how_they_were_solved_and_how_long_it_took(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("the solver gave up")
+
+    monkeypatch.setattr(toss, "fly", broken)
+    (cell,) = sweep(tmp_path, tosses_file(tmp_path / "t.npz"), "cube_toss/2x1").cells
+    assert (cell.status, cell.reason) == ("crash", "RuntimeError: the solver gave up")
+    assert cell.solver
+    assert cell.wall_s > 0

@@ -99,3 +99,25 @@ def test_an_engine_that_could_not_be_installed_is_told_and_wrong_where_others_co
     # Without network none of them can be had.
     assert wrong(tool, swept(tool, versions=("bullet",))) == []
     assert capsys.readouterr().out.count("IS NOT INSTALLED") == 2
+
+
+def test_joined_shards_were_asked_for_what_each_was(tool):
+    whole = swept(tool)
+    plans = [{**whole.plan, "shard": f"{k}/2"} for k in (1, 2)]
+    results = whole.model_copy(update={"plan": {"merged": 2, "of": plans}})
+    asked = tool.asked_of(results)
+    assert {c.name for c in asked} == {c.name for c in tool.asked_of(whole)}
+    assert len(asked) == len({c.name for c in asked})
+    assert tool.problems(results, asked) == []
+    less = results.model_copy(update={"cells": results.cells[1:]})
+    assert tool.problems(less, asked) == [f"{results.cells[0].cell.name}: no cell"]
+
+
+def test_a_program_that_was_there_must_have_run_wherever_it_is_checked(tool, nothing_installed):
+    plan = {"engines": "isaac"}
+    name = "isaac:published-settings:bouncing_ball/1/rubber"
+    ended = {name: ("not_run", "no reason to")}
+    results = swept(tool, ended=ended, versions=("isaac",), plan=plan)
+    assert f"{name}: not run: no reason to" in wrong(tool, results)
+    absent = results.model_copy(update={"versions": {}})
+    assert not any(name in line for line in wrong(tool, absent))

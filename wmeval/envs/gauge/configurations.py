@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -248,11 +249,17 @@ def read_fitted(path: str | Path) -> Fitted:
         UserError: no such file, no YAML, or a wrong field.
     """
     try:
-        return Fitted.model_validate(yaml.safe_load(Path(path).read_text("utf-8")))
+        return _fitted(Path(path).read_text("utf-8"))
     except ValidationError as error:
         raise UserError(f"{path}: {first_problem(error)}") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {what_of(error)}") from error
+
+
+@lru_cache(maxsize=16)
+def _fitted(text: str) -> Fitted:
+    """A sweep asks for every point of its grid; trials' names make the files long."""
+    return Fitted.model_validate(yaml.safe_load(text))
 
 
 def regimes(card: Family, subtask: str, material: str, settings: Settings, engine: str,

@@ -16,7 +16,7 @@ from wmeval.jobs.worker import WorkerError
 from wmeval.records import WorldLog
 from wmeval.sim.engines import engine_info
 from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec, check_kinds
-from wmeval.sim.world import World, foresee, open_world
+from wmeval.sim.world import Seat, World, foresee, seated
 
 Status = Literal["ok", "off", "not_run", "failed"]
 
@@ -46,15 +46,10 @@ class Outcome:
 
 
 def spec_of(
-    check: Check,
-    engine: str,
-    config: EngineConfig | None = None,
-    *,
-    substeps: int = 1,
-    dt: Fraction | None = None,
+    check: Check, engine: str, config: EngineConfig | None = None, *, dt: Fraction | None = None
 ) -> WorldSpec:
-    """The world of a check, at a step of ``dt`` [s], or at ``substeps`` times its rate."""
-    dt = dt or Fraction(1, check.rate * substeps)
+    """The world of a check, at a step of ``dt`` [s]; None: at its rate."""
+    dt = dt or Fraction(1, check.rate)
     return WorldSpec(
         check.scene(), {}, (), SceneClock(dt, dt), EventRules(), engine, config or EngineConfig()
     )
@@ -65,7 +60,6 @@ def run_suite(
     config: EngineConfig | None = None,
     *,
     checks: Sequence[str] | None = None,
-    substeps: int = 1,
     dt: Fraction | None = None,
     told: Callable[[Outcome], None] | None = None,
     taken: list[World] | None = None,
@@ -77,8 +71,7 @@ def run_suite(
         engine: row of `wmeval.sim.engines.ENGINES`.
         config: its settings; None: defaults.
         checks: names; None: all.
-        substeps: times the rate of every check.
-        dt: substep of every check [s], in place of that.
+        dt: substep of every check [s]; None: each at its rate.
         told: hears of every outcome as it comes.
         taken: a world that is no longer needed, whose worker is used again; the last one of the
             suite is left there. None: nothing is left open.
@@ -92,23 +85,12 @@ def run_suite(
     if unknown:
         raise UserError(f"no check {unknown[0]!r}: choose from {', '.join(CHECKS)}")
     out: list[Outcome] = []
-    world: World | None = taken.pop() if taken else None
-    try:
+    with seated(taken) as seat:
         for name in names:
-            step = dt or Fraction(1, CHECKS[name].rate * substeps)
-            outcome, world = _run(CHECKS[name], engine, config, step, world, limit)
+            outcome = _run(CHECKS[name], engine, config, dt, seat, limit)
             out.append(outcome)
             if told is not None:
                 told(outcome)
-    except BaseException:
-        if world is not None:
-            world.close()
-        raise
-    if world is not None:
-        if taken is None:
-            world.close()
-        else:
-            taken.append(world)
     return out
 
 
@@ -116,10 +98,10 @@ def _run(
     check: Check,
     engine: str,
     config: EngineConfig | None,
-    dt: Fraction,
-    last: World | None,
+    dt: Fraction | None,
+    seat: Seat,
     limit: float | None,
-) -> tuple[Outcome, World | None]:
+) -> Outcome:
     info = engine_info(engine)
     spec = spec_of(check, engine, config, dt=dt)
     started = time.perf_counter()
@@ -133,27 +115,28 @@ def _run(
     try:
         check_kinds(spec.scene, info)
     except UserError as error:
-        return outcome("not_run", None, one_line(str(error))), last
+        return outcome("not_run", None, one_line(str(error)))
+    built = False
     try:
-        world = last = open_world(spec, instead_of=last)
-        steps = round(check.seconds / dt)
+        world = seat.open(spec)
+        steps = round(check.seconds / spec.clock.dt)
         foresee(world, [((), steps)], every=True, limit=limit)
         first = world.reset()
-    except UserError as error:
-        return outcome("not_run", None, one_line(str(error))), last
-    except WorkerError as error:
-        return outcome("failed", None, one_line(error.what)), None
-    try:
+        built = True
         log = world.advance((), steps, Probe("substeps"))
         effective = check.measure(WorldLog.concatenate([first, log]))
     except UserError as error:
-        return outcome("failed", None, one_line(str(error))), last
+        return outcome("failed" if built else "not_run", None, one_line(str(error)))
     except WorkerError as error:
-        return outcome("failed", None, one_line(error.what)), None
+        seat.lose()
+        return outcome("failed", None, one_line(error.what))
+    except Exception as error:  # an adapter's fault costs this check only
+        seat.lose()
+        return outcome("failed", None, one_line(f"{type(error).__name__}: {error}"))
     if not math.isfinite(effective):
-        return outcome("failed", None, f"its {check.quantity} is not finite"), last
+        return outcome("failed", None, f"its {check.quantity} is not finite")
     near = abs(effective - check.asked) <= check.tolerance
-    return outcome("ok" if near else "off", effective), last
+    return outcome("ok" if near else "off", effective)
 
 
 def rows_of(outcomes: Iterable[Outcome]) -> list[dict[str, str | float | None]]:

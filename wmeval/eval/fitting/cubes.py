@@ -20,7 +20,7 @@ from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, TossState
 from wmeval.records import StateLog
 from wmeval.scene import Body, Box, Camera, Collision, Material, Scene, Sun, Texture, Vec3, Visual
 from wmeval.sim.protocol import EngineConfig, EventRules, Probe, WorldSpec
-from wmeval.sim.world import World, foresee, open_world
+from wmeval.sim.world import World, foresee, seated
 
 F8 = NDArray[np.float64]
 
@@ -172,26 +172,19 @@ def fly(
     alone = ALONE.get(engine, {})
     config = config.model_copy(update={"options": {**alone, **config.options}})
     out: list[Flight | None] = [None] * len(starts)
-    world: World | None = taken.pop() if taken else None
-    try:
+    with seated(taken) as seat:
         for batch in batches(starts, together):
             if stop is not None and stop():
                 break
             scene, offsets = scene_of([starts[k].state for k in batch], cube)
             spec = WorldSpec(scene, {}, (), SceneClock(dt, dt), EventRules(), engine, config)
-            world = open_world(spec, instead_of=world)
+            world = seat.open(spec)
             steps = math.ceil(max(float(starts[k].times[-1]) for k in batch) / float(dt)) + 1
             foresee(world, [((), steps)], every=True)
             logs = [world.reset().state, world.advance((), steps, Probe("substeps")).state]
             state = StateLog.concatenate(logs)
             for row, k in enumerate(batch):
                 out[k] = _flight(state, state.body(f"cube_{row}"), offsets[row], starts[k].times)
-    except BaseException:
-        if world is not None:
-            world.close()
-        raise
-    if world is not None:
-        taken.append(world)
     return out
 
 

@@ -20,6 +20,7 @@ from wmeval.envs.gauge.configurations import Settings
 from wmeval.eval.fitting.pendulums import WINDOW, Pendulum, Piece, error, linear_swing, swing
 from wmeval.eval.fitting.search import Parameter
 from wmeval.eval.truths.real import fit_pendulum, predict_pendulum
+from wmeval.sim.engines.engine_options import with_python
 from wmeval.sim.world import World
 
 F8 = NDArray[np.float64]
@@ -55,13 +56,9 @@ class PendulumLoss:
 
     def of(self, values: dict[str, float], given: Sequence[Piece]) -> float:
         """The loss over pieces [deg]; infinite where a state is not finite."""
-        config = self.settings.config
-        if self.python:
-            config = config.model_copy(
-                update={"options": {**config.options, "python": self.python}}
-            )
         found = swing(
-            Pendulum(**values), given, engine=self.engine, config=config, dt=self.settings.dt,
+            Pendulum(**values), given, engine=self.engine,
+            config=with_python(self.settings.config, self.python), dt=self.settings.dt,
             taken=self.taken,
         )  # fmt: skip
         return _degrees(error(found, given))

@@ -33,7 +33,7 @@ from wmeval.scene import (
     Visual,
 )
 from wmeval.sim.protocol import DriverSpec, EngineConfig, EventRules, Probe, WorldSpec
-from wmeval.sim.world import World, open_world
+from wmeval.sim.world import World, seated
 
 F8 = NDArray[np.float64]
 
@@ -178,13 +178,9 @@ def swing(
     )
     scene = scene_of(what, [(float(p.angles[0]), p.rate) for p in given])
     spec = WorldSpec(scene, {}, (driver,), SceneClock(dt, dt), EventRules(), engine, config)
-    world = open_world(spec, instead_of=taken.pop() if taken else None)
-    try:
+    with seated(taken) as seat:
+        world = seat.open(spec)
         log = [world.reset().state, world.advance((), len(grid) - 1, Probe("substeps")).state]
-    except BaseException:
-        world.close()
-        raise
-    taken.append(world)
     state = StateLog.concatenate(log)
     out = []
     for k, p in enumerate(given):

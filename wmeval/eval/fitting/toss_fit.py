@@ -21,6 +21,7 @@ from wmeval.eval.fitting.cubes import Start, fly
 from wmeval.eval.fitting.search import Parameter
 from wmeval.eval.fitting.tosses import cube_of, start_of
 from wmeval.eval.truths.real import toss_errors
+from wmeval.sim.engines.engine_options import with_python
 from wmeval.sim.protocol import EngineConfig
 from wmeval.sim.world import World
 
@@ -92,9 +93,8 @@ class TossLoss:
 
     def _config(self, values: dict[str, float]) -> EngineConfig:
         config = self.settings.config
-        python = {"python": self.python} if self.python else {}
-        options = {**config.options, **_split(self.engine, values)[1], **python}
-        return config.model_copy(update={"options": options})
+        options = {**config.options, **_split(self.engine, values)[1]}
+        return with_python(config.model_copy(update={"options": options}), self.python)
 
     def close(self) -> None:
         """Free the last world; idempotent."""

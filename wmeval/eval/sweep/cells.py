@@ -13,7 +13,8 @@ from wmeval.errors import UserError, first_problem, one_line
 from wmeval.jobs import installed
 from wmeval.jobs.ledger import checksum
 from wmeval.scene import Card
-from wmeval.sim.engines import ENGINES
+from wmeval.sim.engines import ENGINES, WORKERS, engine_info
+from wmeval.sim.engines.engine_options import with_python, without_python
 from wmeval.sim.protocol import EngineConfig
 
 UNSEEN = "the record does not show it"
@@ -28,7 +29,8 @@ STATUSES: dict[Status, str] = {
     "not_run": "the engine is not installed, or has not the physics",
 }
 """How a cell can end."""
-
+COMPLETE: tuple[Status, ...] = ("ok", "penetration")
+"""Of these the record reached its end."""
 
 OF_SCENE = ("gap", "cell")
 """Grid settings that change the scene, not the engine."""
@@ -57,6 +59,13 @@ def absent(engine: EngineSpec) -> str:
     except UserError:
         return "Isaac Sim is not installed"
     return ""
+
+
+def version_of(engine: EngineSpec) -> str:
+    """Version of an engine as it is installed; "" where it is not."""
+    if engine.adapter in (*WORKERS, "isaac"):
+        return installed.version(engine.adapter, engine.python) or ""
+    return engine_info(engine.adapter).version
 
 
 def parse_engines(text: str) -> tuple[EngineSpec, ...]:
@@ -164,13 +173,21 @@ def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
     fields: dict[str, Any] = {
         name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
     }
-    options: dict[str, JsonValue] = {**base.options, **own}
-    if cell.engine.python:
-        options["python"] = cell.engine.python
+    told = {**base.model_dump(), **fields, "options": {**base.options, **own}}
     try:
-        return EngineConfig.model_validate({**base.model_dump(), **fields, "options": options})
+        config = EngineConfig.model_validate(told)
     except ValidationError as error:
         raise UserError(f"--grid: {one_line(first_problem(error), 200)}") from error
+    return with_python(config, cell.engine.python)
+
+
+def told_settings(config: EngineConfig) -> dict[str, JsonValue]:
+    """What a result says of a configuration: iterations, threshold, options."""
+    return {
+        "iterations": config.iterations,
+        "restitution_threshold": config.restitution_threshold,
+        **without_python(config.options),
+    }
 
 
 class Measurement(Card):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
 from wmeval.errors import UserError
 from wmeval.eval.metrics.gauge import SCALES
-from wmeval.eval.sweep.cells import CellResult, fraction
+from wmeval.eval.sweep.cells import COMPLETE, CellResult, fraction
 from wmeval.eval.sweep.results import Agreement, Apart, Converged
 from wmeval.eval.truths.converged import engine_spread, self_convergence
 
@@ -74,7 +74,7 @@ def _difference(a: Mapping[str, NDArray[Any]], b: Mapping[str, NDArray[Any]]) ->
 def _courses(cells: Sequence[CellResult], arrays: Arrays) -> list[tuple[CellResult, F8]]:
     out = []
     for r in cells:
-        if r.cell.repeat or r.status not in ("ok", "penetration"):
+        if r.cell.repeat or r.status not in COMPLETE:
             continue
         found = arrays(r.key).get("course")
         if found is not None and np.isfinite(found).all():

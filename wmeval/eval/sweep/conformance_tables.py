@@ -15,6 +15,7 @@ from wmeval.eval.conformance import CHECKS
 from wmeval.eval.sweep.gates import RESTS
 from wmeval.eval.sweep.tables import Entry, metric_title
 from wmeval.eval.wording import number
+from wmeval.sim.engines.engine_options import without_python
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def other_checks(rows: Sequence[Mapping[str, Any]]) -> list[Other]:
 def solved_with(row: Mapping[str, Any]) -> str:
     """Settings of a conformance row in words: ``1800/s, 50 iterations, solver vbd``."""
     config = json.loads(str(row["settings"]))
-    options = "".join(f", {k} {v}" for k, v in config["options"].items() if k != "python")
+    options = "".join(f", {k} {v}" for k, v in without_python(config["options"]).items())
     rate = float(1 / Fraction(str(row["dt"])))
     return f"{rate:g}/s, {config['iterations']} iterations{options}"
 

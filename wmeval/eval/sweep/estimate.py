@@ -56,17 +56,19 @@ class Estimate:
         self._builds: dict[str, float] = {}
         self._idle = math.inf
 
-    def ended(self, number: int, seconds: float, build: float = 0.0) -> None:
+    def ended(self, number: int, seconds: float, build: float | None = None) -> None:
         """A unit is done after so much wall time [s], of which ``build`` beside its stepping.
 
         The first of an engine imports a library and compiles kernels, which the others need not:
-        the least that an engine's cells took beside stepping is what each will take.
+        the least that an engine's cells took beside stepping is what each will take. Of a suite,
+        or of a cell that did not come back, nobody knows it (None).
         """
         part, cost = self._open.pop(number, (("", ""), 0.0))
         if cost > 0:
             spent, done = self._seen.get(part, (0.0, 0.0))
-            self._seen[part] = spent + max(0.0, seconds - build), done + cost
-            self._builds[part[0]] = min(build, self._builds.get(part[0], build))
+            self._seen[part] = spent + max(0.0, seconds - (build or 0.0)), done + cost
+            if build is not None:
+                self._builds[part[0]] = min(build, self._builds.get(part[0], build))
         else:
             self._idle = min(seconds, self._idle)
 
@@ -86,7 +88,8 @@ class Estimate:
             if found is None:
                 return None
             rest += found[0] / found[1] * cost
-            rest += self._builds.get(part[0], min(self._builds.values()))
+            if part[1] != SUITE_KIND:  # its checks' building is in their pace
+                rest += self._builds.get(part[0], min(self._builds.values(), default=0.0))
         return rest / self._workers
 
 

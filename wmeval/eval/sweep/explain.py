@@ -23,9 +23,16 @@ from wmeval.eval.sweep.ablations import (
     grid_of,
     is_change,
 )
-from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, fraction, parse_engines
+from wmeval.eval.sweep.cells import (
+    COMPLETE,
+    Cell,
+    CellResult,
+    Measurement,
+    fraction,
+    parse_engines,
+)
 from wmeval.eval.sweep.otherwise import OTHERWISE
-from wmeval.eval.sweep.running import prepare, run_cell
+from wmeval.eval.sweep.running import run_cell, scene_of
 from wmeval.eval.sweep.scoring import Scoring, scorings
 from wmeval.eval.sweep.scoring import told as scoring_told
 from wmeval.eval.sweep.toss import FAMILY
@@ -251,10 +258,10 @@ def explain(
             limit=max(1.0, budget - spent),
             seconds=seconds,
         )
-        if made.status in _WHOLE and made.wall_s is not None:
+        if made.status in COMPLETE and made.wall_s is not None:
             plain.append(made.wall_s / factor)
         found = made.measurement(base.metric, base.truth)
-        error = off(found) if found is not None and made.status in _WHOLE else None
+        error = off(found) if found is not None and made.status in COMPLETE else None
         trials.append(
             Trial(
                 name=name, settings=grid, value=found.value if found is not None else None,
@@ -329,15 +336,11 @@ def _closed(trials: Sequence[Trial]) -> bool:
     return any(_left(t) <= CLOSES for t in trials)
 
 
-_WHOLE = ("ok", "penetration")
-"""Statuses of records that reached their end."""
-
-
 def _scorings(cell: Cell, logs: Sequence[WorldLog]) -> tuple[Scoring, ...]:
     if not logs or families()[cell.family].quantity != "area":
         return ()
-    ready = prepare(cell)
-    return scorings(ready.card, cell.subtask, cell.material, ready.built, logs[0].state)
+    card, _, built = scene_of(cell)
+    return scorings(card, cell.subtask, cell.material, built, logs[0].state)
 
 
 def _joined(text: str, found: object) -> str:

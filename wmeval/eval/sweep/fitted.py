@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wmeval.datasets.checksums import sha256_of
-from wmeval.envs.gauge.configurations import NAMES, file_of, read_fitted
+from wmeval.envs.gauge.configurations import NAMES, Fitted, file_of, read_fitted
 from wmeval.errors import UserError
 
 
@@ -24,7 +24,16 @@ def fitted_trials(config: str, engine: str, data: Path) -> tuple[str, ...]:
     if config in NAMES:
         return ()
     path = file_of(config, engine)
-    of = read_fitted(path).identified
+    return trials_of(read_fitted(path), path, data)
+
+
+def trials_of(fit: Fitted, path: str, data: Path) -> tuple[str, ...]:
+    """`fitted_trials` of numbers that were read from a path.
+
+    Raises:
+        UserError: as `fitted_trials`.
+    """
+    of = fit.identified
     if of is None:
         raise UserError(
             f"{path}: it names no trials (identified.trials), so that none of {data.name} is known "

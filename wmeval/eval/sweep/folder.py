@@ -9,13 +9,16 @@ numbers.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.markers import followers
@@ -25,6 +28,7 @@ from wmeval.eval.sweep.cells import CellResult
 from wmeval.jobs.atomic import FolderKind, write_bytes, write_text
 from wmeval.records import StateLog, WorldLog
 
+Rows = list[dict[str, JsonValue]]
 SWEEP_FOLDER = FolderKind(
     files=r"sweep\.json|results\.(json|parquet)|report\.html|(cells|conformance)/[^/]+\.(json|npz)",
     marks={r"sweep\.json": "wmeval-sweep", r"results\.json": "wmeval"},
@@ -58,7 +62,7 @@ def marker_arrays(built: Built, state: StateLog) -> dict[str, NDArray[Any]]:
 
 
 def seal(
-    folder: Path, result: CellResult, log: WorldLog | None, course: Any,
+    folder: Path, result: CellResult, log: WorldLog | None = None,
     more: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:  # fmt: skip
     """Write a cell's states and then its result.
@@ -67,8 +71,7 @@ def seal(
         folder: of the sweep.
         result: what became of it.
         log: what was recorded; None where there is nothing.
-        course: `wmeval.eval.sweep.measure.Course` of them, or None.
-        more: arrays of other kinds.
+        more: what else is kept, as `wmeval.eval.sweep.running.run_cell` gives it.
     """
     arrays: dict[str, NDArray[Any]] = dict(more or {})
     if log is not None:
@@ -87,8 +90,6 @@ def seal(
         }
         for name, x in state.vertices.items():
             arrays[f"vertices/{name}"] = x[arrays["strip"]].astype(np.float32)
-        if course is not None:
-            arrays["course"] = np.asarray(course.values, np.float64)
     if arrays:
         stream = io.BytesIO()
         np.savez(stream, **arrays)
@@ -111,24 +112,36 @@ def arrays_of(folder: Path, key: str) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
         return {}
 
 
-def take_over(folder: Path, part: Path) -> int:
-    """Copy a shard's sealed cells into a folder; how many.
+def _suite_file(folder: Path, key: str) -> Path:
+    return folder / "conformance" / f"{key}.json"
 
-    Raises:
-        UserError: it holds none.
-    """
-    found = sorted((part / "cells").glob("[!.]*.json"))
-    if not found:
-        raise UserError(f"{part}: holds no cells of a sweep")
-    for path in found:
-        npz = path.with_suffix(".npz")
-        if npz.is_file():
-            write_bytes(folder / "cells" / npz.name, npz.read_bytes())
-        write_bytes(folder / "cells" / path.name, path.read_bytes())
+
+def seal_suite(folder: Path, key: str, rows: Rows) -> None:
+    """Write what a suite of conformance came to."""
+    write_text(_suite_file(folder, key), json.dumps(rows, indent=1) + "\n")
+
+
+def sealed_suite(folder: Path, key: str) -> Rows | None:
+    """Rows of a finished suite; None where it is not, or its file is damaged."""
+    try:
+        return _ROWS.validate_json(_suite_file(folder, key).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError):
+        return None
+
+
+_ROWS: TypeAdapter[Rows] = TypeAdapter(Rows)
+
+
+def take_over(folder: Path, part: Path, keys: Iterable[str]) -> None:
+    """Copy a shard's sealed cells, by their keys, and its suites into a folder."""
+    for key in keys:
+        # The result last: it says that the states are there.
+        for path in (part / "cells" / f"{key}{end}" for end in (".npz", ".json")):
+            if path.is_file():
+                write_bytes(folder / "cells" / path.name, path.read_bytes())
     for path in sorted((part / "conformance").glob("[!.]*.json")):
         write_bytes(folder / "conformance" / path.name, path.read_bytes())
-    return len(found)

@@ -29,9 +29,11 @@ from wmeval.eval.sweep.cells import (
     absent,
     engine_config,
     fraction,
+    version_of,
 )
 from wmeval.eval.sweep.toss import FAMILY, toss_settings
 from wmeval.jobs.ledger import checksum
+from wmeval.sim.engines.engine_options import with_python
 from wmeval.sim.protocol import EngineConfig
 from wmeval.sim.world import World
 
@@ -170,9 +172,10 @@ def _settings(config: EngineConfig) -> str:
 
 
 def profile_of(cell: Cell) -> Profile | None:
-    """Under which settings a cell runs; None where the engine has not its physics."""
-    if absent(cell.engine):
-        return None
+    """Under which settings a cell runs; None where the engine has not its physics.
+
+    What is installed here is not asked: the cell may have run elsewhere.
+    """
     try:
         if cell.family == FAMILY:
             chosen = toss_settings(cell)
@@ -199,17 +202,15 @@ def suites_of(cells: Sequence[Cell]) -> list[Suite]:
     """
     wanted: dict[Profile, set[str]] = {}
     engines = {c.engine.label: c.engine for c in cells}
+    away = {label for label, engine in engines.items() if absent(engine)}
+    cells = [c for c in cells if c.engine.label not in away]
     for label, config in dict.fromkeys((c.engine.label, c.config) for c in cells):
         engine = engines[label]
-        if config not in NAMES or absent(engine):
+        if config not in NAMES:
             continue
         for check in CHECKS:
             row = ROWS.get((config, engine.adapter, kind_of(check)))
-            base = row.config if row is not None else EngineConfig()
-            if engine.python:
-                base = base.model_copy(
-                    update={"options": {**base.options, "python": engine.python}}
-                )
+            base = with_python(row.config if row is not None else EngineConfig(), engine.python)
             hz = row.hz if row is not None else CHECKS[check].rate
             profile = (label, config, str(Fraction(1, hz)), _settings(base))
             wanted.setdefault(profile, set()).add(check)
@@ -243,7 +244,9 @@ def conformance_rows(
         taken=taken,
         limit=limit,
     )
-    return [{**row, **_head(suite)} for row in rows_of(outcomes)]
+    # Of an engine that is named by its interpreter the suite itself knows no version.
+    version = version_of(suite.engine)
+    return [{**row, **_head(suite), "version": version} for row in rows_of(outcomes)]
 
 
 def _head(suite: Suite) -> dict[str, JsonValue]:

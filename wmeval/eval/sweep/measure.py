@@ -20,7 +20,7 @@ from wmeval.eval.sweep.cells import UNSEEN, Measurement
 from wmeval.eval.sweep.conserved import kept
 from wmeval.eval.sweep.course import Course, course_of
 from wmeval.eval.sweep.driven import NO_TRUTH
-from wmeval.eval.sweep.otherwise import as_published, scored_otherwise, unscored
+from wmeval.eval.sweep.otherwise import Nodes, as_published, scored_otherwise, unscored
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
 from wmeval.eval.sweep.recorded import against
 from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Prediction, predict
@@ -32,33 +32,42 @@ F8 = NDArray[np.float64]
 
 def measure(
     card: Family, subtask: str, material: str, built: Built, state: StateLog,
-    method: str = "barycentric", data: str = "", without: Sequence[str] = (),
+    course: Course | None = None, data: str = "", without: Sequence[str] = (),
     recorded_drive: bool = False,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """All numbers of a record.
 
     The family's metrics, against the closed form as far as it holds where they compare, and every
-    number that a closed form predicts and the record tells. Of a recording, ``data``, the trials
-    ``without`` are left out: the engine was fitted on them. Where a recorded motion leads in place
-    of the card's (``recorded_drive``), no closed form is held against the record.
+    number that a closed form predicts and the record tells. A number that cannot be taken says why
+    and costs no other.
+
+    Args:
+        card: the family.
+        subtask: of it.
+        material: of it.
+        built: its world.
+        state: recorded states.
+        course: what `course_of` says of them; None: it is asked here.
+        data: a recording to hold them against; "": none.
+        without: its trials that are left out, for the engine was fitted on them.
+        recorded_drive: a recorded motion leads in place of the card's: no closed form is held
+            against the record.
+
+    Raises:
+        UserError: as `course_of`.
     """
-    course = course_of(card, subtask, material, built, state, method)
+    course = course or course_of(card, subtask, material, built, state)
+    compares = "rmse" in card.metrics and not recorded_drive
+    nodes = as_published(card, built, state) if compares or data else None
     record = Record(card, subtask, material, built, state, course.values)
     out: list[Measurement] = []
     forms = () if recorded_drive else _predictions(card, subtask, material)
     if "rmse" in card.metrics and recorded_drive:
         out += _missing(card, NO_TRUTH)
     elif "rmse" in card.metrics:
-        out += _compared(card, subtask, material, course, forms, built, state)
+        out += _compared(card, subtask, material, course, forms, built, nodes)
     if data:
-        out += against(card, data, course, built.markers, without)
-        if card.quantity != "position":
-            worn, nodes = as_published(card, built, state)
-            out += [
-                m.model_copy(update={"metric": "rmse_published"})
-                for m in against(card, data, nodes, worn, without)
-                if m.metric == "rmse"
-            ]
+        out += against(card, data, course, built.markers, nodes, without)
     out += _alone(card, record)
     for form in forms:
         for name, value in _told(record, form).items():
@@ -107,7 +116,7 @@ def reference_of(
 
 def _compared(
     card: Family, subtask: str, material: str, course: Course, forms: tuple[Prediction, ...],
-    built: Built, state: StateLog,
+    built: Built, nodes: Nodes | None,
 ) -> list[Measurement]:  # fmt: skip
     unit = QUANTITY_UNITS[card.quantity]
     form, true = reference_of(card, subtask, material, course.times)
@@ -128,7 +137,7 @@ def _compared(
             )
         )  # fmt: skip
     return out + scored_otherwise(
-        card, subtask, material, built, state, found, true, form.truth, TRUTHS[form.truth].accuracy
+        card, subtask, material, built, nodes, found, true, form.truth, TRUTHS[form.truth].accuracy
     )
 
 

@@ -11,8 +11,8 @@ other never. Both are kept apart from the number that counts, whose markers are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,11 @@ from wmeval.records import StateLog
 
 F8 = NDArray[np.float64]
 
-OTHERWISE = ("rmse_relative", "rmse_published")
-"""Names of these numbers."""
+OTHERWISE: Mapping[str, str] = {
+    "rmse_relative": "RMSE from the start",
+    "rmse_published": "RMSE, published faces",
+}
+"""These numbers, and how tables head them."""
 
 
 def relative(found: F8, true: F8, quantity: Quantity) -> float:
@@ -62,23 +65,39 @@ def rows_of(faces: NDArray[np.intp], among: NDArray[np.intp]) -> list[int]:
     return rows
 
 
-def as_published(card: Family, built: Built, state: StateLog) -> tuple[MarkerSet, Course]:
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """What is scored as published.
+
+    Attributes:
+        worn: markers with the published faces.
+        course: of the nodes that stand for them; None where a marker has none near it.
+        reason: then, which.
+    """
+
+    worn: MarkerSet
+    course: Course | None
+    reason: str = ""
+
+
+def as_published(card: Family, built: Built, state: StateLog) -> Nodes | None:
     """Markers with the published faces, and the course of the nodes that stand for them.
 
-    Raises:
-        UserError: no markers, or one that no node is near.
+    None where positions are compared: then there is nothing else to score.
     """
-    worn = built.markers
-    if worn is None:
-        raise UserError(f"{card.id} wears no markers")
-    worn = replace(worn, faces=worn.published_faces)
-    track = followers(built.scene, built.meshes, worn, "hungarian").track(state)
+    if built.markers is None or card.quantity == "position":
+        return None
+    worn = replace(built.markers, faces=built.markers.published_faces)
+    try:
+        track = followers(built.scene, built.meshes, worn, "hungarian").track(state)
+    except UserError as error:
+        return Nodes(worn, None, one_line(str(error)))
     values = LEVEL[card.quantity](track, worn)
-    return worn, Course(state.times, values, card.quantity, ("markers",))
+    return Nodes(worn, Course(state.times, values, card.quantity, ("markers",)))
 
 
 def scored_otherwise(
-    card: Family, subtask: str, material: str, built: Built, state: StateLog, found: F8,
+    card: Family, subtask: str, material: str, built: Built, nodes: Nodes | None, found: F8,
     true: F8, truth: str, accuracy: float = 0.0,
 ) -> list[Measurement]:  # fmt: skip
     """Both numbers against a closed form; none where positions are compared.
@@ -88,29 +107,24 @@ def scored_otherwise(
         subtask: of it.
         material: of it.
         built: its world.
-        state: recorded states.
+        nodes: what `as_published` says of the record.
         found: (N, ...) the course of the body's own points, SI.
         true: (K, ...) the closed form's at the first K of them, on our faces.
         truth: its name.
         accuracy: relative error of it.
     """
     worn = built.markers
-    if card.quantity == "position" or worn is None:
+    if nodes is None or worn is None:
         return []
     n = len(true)
     known = published().find(card.id, subtask, material, "rmse")
     unit = QUANTITY_UNITS[card.quantity]
-    value: float | None = None
-    reason = ""
-    try:
-        _, nodes = as_published(card, built, state)
-    except UserError as error:
-        reason = one_line(str(error))
-    else:
+    value, reason = None, nodes.reason
+    if nodes.course is not None:
         wanted = true
         if card.quantity == "area":
-            wanted = true.reshape(n, -1)[:, rows_of(worn.published_faces, worn.faces)]
-        a, b = generalised(nodes.values[:n], card.quantity), generalised(wanted, card.quantity)
+            wanted = true.reshape(n, -1)[:, rows_of(nodes.worn.faces, worn.faces)]
+        a, b = (generalised(x, card.quantity) for x in (nodes.course.values[:n], wanted))
         value, reason = _told(rmse(a, b))
     a, b = (generalised(x, card.quantity) for x in (found[:n], true))
     own, why = _told(relative(a, b, card.quantity))

@@ -17,7 +17,7 @@ from wmeval.eval.sweep.cells import CellResult
 from wmeval.eval.sweep.course import Course
 from wmeval.eval.sweep.measure import reference_of
 from wmeval.eval.sweep.results import Converged
-from wmeval.eval.sweep.running import prepare
+from wmeval.eval.sweep.running import scene_of
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render import make_renderer
 
@@ -192,10 +192,10 @@ def film(result: CellResult, arrays: Arrays) -> tuple[Frame, ...]:
     if "strip" not in found:
         return ()
     try:
-        ready = prepare(result.cell)
-        scene, meshes = ready.built.scene, ready.built.meshes
-        renderer = make_renderer("raster", scene, meshes)
-    except Exception:  # no GL, no engine: a report without strips is still one
+        _, _, built = scene_of(result.cell)
+        scene = built.scene
+        renderer = make_renderer("raster", scene, built.meshes)
+    except Exception:  # no GL: a report without strips is still one
         return ()
     camera = scene.cameras[0]
     out = []

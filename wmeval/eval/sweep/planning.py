@@ -270,9 +270,13 @@ def _check_used(
 
 
 def _check_fitted(cells: Sequence[Cell]) -> None:
-    for cell in cells:
-        if cell.config in NAMES or not (cell.data or cell.family == FAMILY):
-            continue
+    """Refuse fits that cannot be kept apart from what they are scored on, whatever the grid."""
+    scored = {
+        (c.config, c.engine.adapter, c.family == FAMILY, c.data): c
+        for c in cells
+        if c.config not in NAMES and (c.data or c.family == FAMILY)
+    }
+    for cell in scored.values():
         try:
             data = data_file(cell) if cell.family == FAMILY else Path(cell.data)
         except UserError:  # no tosses are here: the cell says so

@@ -6,7 +6,7 @@ of each trial's own RMSE to it is what an engine's RMSE is divided by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, familie
 from wmeval.assets.gauge_markers import MarkerSet
 from wmeval.datasets.mocap import read_mocap
 from wmeval.datasets.mocap.schema import Mocap, Trial
-from wmeval.errors import UserError
+from wmeval.errors import UserError, one_line
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.trajectory import rmse, warp
 from wmeval.eval.sweep.cells import Measurement
 from wmeval.eval.sweep.course import LEVEL, Course
-from wmeval.eval.sweep.otherwise import relative
+from wmeval.eval.sweep.otherwise import Nodes, relative
 
 F8 = NDArray[np.float64]
 ELSEWHERE = 10.0
@@ -87,21 +87,52 @@ def values_of(
 
 
 def against(
-    card: Family, path: str, course: Course, worn: MarkerSet | None,
+    card: Family, path: str, course: Course, worn: MarkerSet | None, nodes: Nodes | None = None,
     without: Sequence[str] = (),
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """RMSE and DTW of a course against the mean of real trials, with their own spread.
 
     Positions that were recorded elsewhere in space are compared from the recording's own start: the
     course is moved there as a whole, and the reason says by how much. It is never turned.
-    Of areas and curvatures also the RMSE from the start (`wmeval.eval.sweep.otherwise`).
+    Of areas and curvatures also the RMSE from the start and as published
+    (`wmeval.eval.sweep.otherwise`). A number that the recording does not allow, because it lacks
+    what is measured or fewer than two trials are left, says so in its place.
 
     Args:
         card: the family.
         path: of the recording.
         course: of the engine.
         worn: the family's markers, where it wears any.
+        nodes: what `as_published` says of the record.
         without: names of trials that are left out: those that the engine was fitted on.
+    """
+    unit = QUANTITY_UNITS[card.quantity]
+
+    def missing(error: object, *metrics: str) -> list[Measurement]:
+        reason = one_line(str(error))
+        return [Measurement(metric=m, truth="real", unit=unit, reason=reason) for m in metrics]
+
+    metrics = ("rmse", "dtw") if card.quantity == "position" else ("rmse", "dtw", "rmse_relative")
+    try:
+        out = _held(card, path, course, worn, without, metrics)
+    except UserError as error:
+        out = missing(error, *metrics)
+    if nodes is None:
+        return tuple(out)
+    if nodes.course is None:
+        return (*out, *missing(nodes.reason, "rmse_published"))
+    try:
+        (one,) = _held(card, path, nodes.course, nodes.worn, without, ("rmse",))
+    except UserError as error:
+        return (*out, *missing(error, "rmse_published"))
+    return (*out, one.model_copy(update={"metric": "rmse_published"}))
+
+
+def _held(
+    card: Family, path: str, course: Course, worn: MarkerSet | None, without: Sequence[str],
+    metrics: Sequence[str],
+) -> list[Measurement]:  # fmt: skip
+    """Some metrics of a course.
 
     Raises:
         UserError: the recording lacks what is measured, or fewer than two trials are left.
@@ -127,23 +158,24 @@ def against(
                 f"from the recording's own start, which is {np.linalg.norm(moved):.0f} mm from "
                 "the card's"
             )
-    unit = QUANTITY_UNITS[card.quantity]
-    rows = [
-        ("rmse", rmse(found, real.mean), real.rmse),
-        ("dtw", warp(found, real.mean).mean, real.dtw),
-    ]
-    if card.quantity != "position":
-        spread = [relative(g, real.mean, card.quantity) for g in each]
-        rows.append(
-            ("rmse_relative", relative(found, real.mean, card.quantity), float(np.mean(spread)))
-        )
-    return tuple(
-        Measurement(
-            metric=metric, truth="real", value=value, unit=unit, baseline=own, n=count,
-            reason=reason,
-        )
-        for metric, value, own in rows
-    )  # fmt: skip
+    score: dict[str, Callable[[], tuple[float, float]]] = {
+        "rmse": lambda: (rmse(found, real.mean), real.rmse),
+        "dtw": lambda: (warp(found, real.mean).mean, real.dtw),
+        "rmse_relative": lambda: (
+            relative(found, real.mean, card.quantity),
+            float(np.mean([relative(g, real.mean, card.quantity) for g in each])),
+        ),
+    }
+    out = []
+    for metric in metrics:
+        value, own = score[metric]()
+        out.append(
+            Measurement(
+                metric=metric, truth="real", value=value, unit=QUANTITY_UNITS[card.quantity],
+                baseline=own, n=count, reason=reason,
+            )
+        )  # fmt: skip
+    return out
 
 
 def _elsewhere(found: F8, mean: F8, trials: Sequence[F8]) -> F8 | None:

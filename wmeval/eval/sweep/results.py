@@ -131,14 +131,22 @@ class SweepResults(Card):
         return [(engine, reason, count) for (engine, reason), count in out.items()]
 
     def notes(self) -> list[str]:
-        """How numbers of recordings were taken, where not as the card stands in space."""
-        told = {
-            f"{r.cell.task} against {m.truth}: {m.reason}": None
-            for r in self.cells
-            for m in r.measurements
-            if m.truth == "real" and m.value is not None and m.reason
-        }
-        return list(told)
+        """How numbers of recordings were taken, where not as the card stands in space.
+
+        And which could not be taken.
+        """
+        told: dict[tuple[str, str], list[str]] = {}
+        for r in self.cells:
+            for m in r.measurements:
+                if m.truth == "real" and m.reason:
+                    whose = r.cell.task if m.value is not None else r.cell.name
+                    missing = told.setdefault((whose, m.reason), [])
+                    missing += [m.metric] if m.value is None else []
+        return [
+            f"{whose} against real: "
+            + (f"{', '.join(missing)} not measured: {reason}" if missing else reason)
+            for (whose, reason), missing in told.items()
+        ]
 
     def gate(self) -> str:
         """What the conformance suite says about the numbers, in a sentence."""
@@ -152,9 +160,27 @@ class SweepResults(Card):
         )
 
 
+def _columns() -> dict[str, str]:
+    text, real, whole = "string", "float64", "int64"
+    head = ("engine", "adapter", "version", "solver", "config", "task", "subtask", "material",
+            "grid", "drive")  # fmt: skip
+    return {
+        **dict.fromkeys(head, text), "repeat": whole, "status": text, "reason": text,
+        **dict.fromkeys(("hz", "wall_s", "cpu_s", "build_s"), real), "metric": text, "truth": text,
+        "value": real, "unit": text, "expected": real, "ideal": text,
+        **dict.fromkeys(("error", "normalised"), real), "n": whole, "low": real, "high": real,
+        "counts": "bool_", "because": text,
+        **{f"published_{name}": real for name in published().engines},
+    }  # fmt: skip
+
+
+COLUMNS: dict[str, str] = _columns()
+"""Of the flat rows, with the kinds that a table holds them in."""
+
+
 def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
-    """One row a number; a cell without any has one row that says why."""
-    out = []
+    """One row a number, each with all `COLUMNS`; a cell without any has one that says why."""
+    out: list[dict[str, JsonValue]] = []
     for r in cells:
         c = r.cell
         head: dict[str, JsonValue] = {
@@ -182,8 +208,8 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
                 }
             )  # fmt: skip
         if not r.measurements:
-            out.append({**head, "metric": "", "truth": "", "value": None})
-    return tuple(out)
+            out.append({**head, "metric": "", "truth": ""})
+    return tuple({name: row.get(name) for name in COLUMNS} for row in out)
 
 
 def _led(r: CellResult) -> str:

@@ -29,17 +29,20 @@ from wmeval.eval.sweep.cells import (
     absent,
     engine_config,
     fraction,
+    told_settings,
+    version_of,
 )
+from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import LIMIT, deepest
 from wmeval.eval.sweep.fitted import fitted_trials
+from wmeval.eval.sweep.folder import marker_arrays
 from wmeval.eval.sweep.measure import measure
-from wmeval.eval.sweep.toss import FAMILY, run_toss
-from wmeval.jobs import installed
+from wmeval.eval.sweep.toss import FAMILY, run_toss, toss_settings
 from wmeval.jobs.worker import WorkerError
 from wmeval.records import StateLog, WorldLog
-from wmeval.sim.engines import WORKERS, engine_info
+from wmeval.sim.engines import engine_info
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec, check_kinds
-from wmeval.sim.world import WorkerWorld, World, foresee, open_world, whole_run
+from wmeval.sim.world import WorkerWorld, World, foresee, seated, whole_run
 
 F8 = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -77,26 +80,36 @@ def prepare(cell: Cell) -> Prepared:
     Raises:
         UserError: the engine has not the physics, is not installed, or a setting is none of its.
     """
-    adapter = cell.engine.adapter
     missing = absent(cell.engine)
     if missing:
         raise UserError(missing)
-    card = families()[cell.family]
-    settings = settings_of(card, adapter, cell.config)
-    if "gap" in cell.grid:
-        card = spaced(card, cell.grid["gap"])
-    if "cell" in cell.grid:
-        card = resolved(card, cell.grid["cell"])
-    built = build(
-        card, cell.subtask, cell.material, drive=cell.drive or None,
-        rope_chain=chained(adapter), changes=settings.changes,
-    )  # fmt: skip
+    card, settings, built = scene_of(cell)
+    adapter = cell.engine.adapter
     dt = fraction(cell.grid.get("dt", settings.dt))
     spec = WorldSpec(
         built.scene, built.meshes, built.drives.specs, SceneClock(dt, FRAME), EventRules(),
         adapter, engine_config(cell, settings.config), round(built.drives.settle / float(dt)),
     )  # fmt: skip
     return Prepared(card, built, settings, spec, card.frames(cell.subtask, cell.material))
+
+
+def scene_of(cell: Cell) -> tuple[Family, Settings, Built]:
+    """A cell's family as its grid has it, its configuration, and its scene.
+
+    Raises:
+        UserError: the engine has not the physics, or a setting is none of the family's.
+    """
+    card = families()[cell.family]
+    settings = settings_of(card, cell.engine.adapter, cell.config)
+    if "gap" in cell.grid:
+        card = spaced(card, cell.grid["gap"])
+    if "cell" in cell.grid:
+        card = resolved(card, cell.grid["cell"])
+    built = build(
+        card, cell.subtask, cell.material, drive=cell.drive or None,
+        rope_chain=chained(cell.engine.adapter), changes=settings.changes,
+    )  # fmt: skip
+    return card, settings, built
 
 
 def spaced(card: Family, gap: JsonValue) -> Family:
@@ -142,14 +155,6 @@ def resolved(card: Family, cell: JsonValue) -> Family:
     return card.model_copy(update={"bodies": {**card.bodies, **made}})
 
 
-def version_of(cell: Cell) -> str:
-    """The engine's version; "" where it is not installed."""
-    adapter = cell.engine.adapter
-    if adapter in (*WORKERS, "isaac"):
-        return installed.version(adapter, cell.engine.python) or ""
-    return engine_info(adapter).version
-
-
 last_world: list[World] = []
 """The world whose worker, with its compiled kernels, the next cell of this process takes over."""
 
@@ -165,7 +170,8 @@ def run_cell(
         key: name of its folder.
         limit: wall time that stepping may take [s]; None: any.
         seconds: of the record that are run [s]; None: all.
-        keep: is given the result, the states and arrays of other kinds, whatever became of it.
+        keep: is given the result, the states and what else is kept of it (markers and their faces,
+            the course that is compared, what tosses came to), whatever became of it.
     """
     log: WorldLog | None = None
     arrays: Arrays = {}
@@ -177,10 +183,11 @@ def run_cell(
             if seconds is not None:
                 ready = replace(ready, frames=min(ready.frames, 1 + round(seconds * RECORD_HZ)))
             result, log = _stepped(cell, key, ready, limit)
+            result, arrays = _measured(result, ready, log.state if log is not None else None)
     except UserError as error:
         result = CellResult(
             cell=cell, key=key, status="not_run", reason=one_line(str(error)),
-            version=version_of(cell),
+            version=version_of(cell.engine),
         )  # fmt: skip
     if keep is not None:
         keep(result, log, arrays)
@@ -192,21 +199,23 @@ def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arra
     missing = absent(cell.engine)
     if missing:
         raise UserError(missing)
+    began = time.perf_counter()
     before = last_world[-1] if last_world else None
     start = {_pid(world): cpu_seconds(world) for world in (None, before)}
     try:
         result, arrays = run_toss(
-            cell, key, engine_config, limit=limit, version=version_of(cell),
+            cell, key, limit=limit, version=version_of(cell.engine),
             deterministic=engine_info(adapter).deterministic, taken=last_world,
         )  # fmt: skip
     except WorkerError as error:
-        return _crashed(cell, key, _last_line(error.what)), {}
+        return _crashed(cell, key, _last_line(error.what), began), {}
     except UserError:
         raise
     except Exception as error:  # an adapter's fault costs this cell only
-        return _crashed(cell, key, one_line(f"{type(error).__name__}: {error}")), {}
+        return _crashed(cell, key, one_line(f"{type(error).__name__}: {error}"), began), {}
     # A worker that was there has run others before; a new one has run these alone.
-    world = last_world[-1]
+    # Where the time was up before any began, none is there.
+    world = last_world[-1] if last_world else None
     used, now = start.get(_pid(world), 0.0), cpu_seconds(world)
     cpu = None if used is None or now is None else now - used
     return result.model_copy(update={"cpu_s": cpu}), arrays
@@ -217,8 +226,12 @@ def _pid(world: World | None) -> int:
     return world.pid if isinstance(world, WorkerWorld) else 0
 
 
-def _crashed(cell: Cell, key: str, reason: str) -> CellResult:
-    return CellResult(cell=cell, key=key, status="crash", reason=reason, version=version_of(cell))
+def _crashed(cell: Cell, key: str, reason: str, began: float) -> CellResult:
+    settings = toss_settings(cell)
+    return CellResult(
+        cell=cell, key=key, status="crash", reason=reason, version=version_of(cell.engine),
+        solver=settings.solver, departs=settings.departs, wall_s=time.perf_counter() - began,
+    )  # fmt: skip
 
 
 def _stepped(
@@ -231,15 +244,16 @@ def _stepped(
     seconds = (ready.frames - 1) / RECORD_HZ
     status: Status = "ok"
     reason = ""
-    wall, cpu = 0.0, None
-    build_s = 0.0
+    wall: float | None = None
+    build_s: float | None = None
+    cpu: float | None = None
     try:
-        world = open_world(spec, instead_of=last_world.pop() if last_world else None)
-        step = spec.clock.substeps
-        ends = [((), k * step) for k in range(1, ready.frames)]
-        # A program of its own has no more than this to start in, too: only its answer tells.
-        foresee(world, ends, limit=limit)
-        try:
+        with seated(last_world) as seat:
+            world = seat.open(spec)
+            step = spec.clock.substeps
+            ends = [((), k * step) for k in range(1, ready.frames)]
+            # A program of its own has no more than this to start in, too: only its answer tells.
+            foresee(world, ends, limit=limit)
             states.append(world.reset())
             build_s = time.perf_counter() - began
             start, used = time.perf_counter(), cpu_seconds(world)
@@ -250,13 +264,6 @@ def _stepped(
             if not info.stepped:
                 # A program of its own ran the whole job and says how long that took.
                 (build_s, wall), cpu = whole_run(world) or (build_s, wall), None
-        except BaseException:
-            world.close()
-            raise
-        if isinstance(world, WorkerWorld):
-            last_world.append(world)
-        else:
-            world.close()
     except WorkerError as error:
         slow = error.kind == "timeout" and not info.stepped
         status = "time_out" if slow else "crash"
@@ -266,21 +273,21 @@ def _stepped(
     except Exception as error:  # an adapter's fault costs this cell only
         said = one_line(f"{type(error).__name__}: {error}", REASON)
         status, reason = "crash", said + _when(states)
+    if build_s is None:  # it ended while it was built
+        build_s, wall = time.perf_counter() - began, 0.0
+    elif wall is None:
+        wall = time.perf_counter() - began - build_s
     log = WorldLog.concatenate(states) if states else None
     result = CellResult(
         cell=cell, key=key, status=status, reason=reason,
         ended=(len(states) - 1) / RECORD_HZ if states else 0.0, seconds=seconds,
-        version=version_of(cell), solver=ready.settings.solver, departs=ready.settings.departs,
-        deterministic=info.deterministic, hz=float(1 / spec.clock.dt),
-        settings={
-            "iterations": spec.config.iterations,
-            "restitution_threshold": spec.config.restitution_threshold,
-            **{k: v for k, v in spec.config.options.items() if k != "python"},
-        },
+        version=version_of(cell.engine), solver=ready.settings.solver,
+        departs=ready.settings.departs, deterministic=info.deterministic,
+        hz=float(1 / spec.clock.dt), settings=told_settings(spec.config),
         facts=_facts(cell, ready), frames=len(states), wall_s=wall, cpu_s=cpu, build_s=build_s,
         sha256=log.state.sha256() if log is not None else "",
     )  # fmt: skip
-    return _measured(result, cell, ready, log.state if log is not None else None), log
+    return result, log
 
 
 def _when(states: list[WorldLog]) -> str:
@@ -354,10 +361,15 @@ def _diverged(state: StateLog, room: tuple[F8, float]) -> str:
     return ""
 
 
-def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | None) -> CellResult:
-    """Depth and numbers of a record that reached its end."""
-    if log is None or result.status != "ok":
-        return result
+def _measured(
+    result: CellResult, ready: Prepared, log: StateLog | None
+) -> tuple[CellResult, Arrays]:
+    """Depth and numbers of a record that reached its end; its markers and course, to be kept."""
+    if log is None:
+        return result, {}
+    cell, arrays = result.cell, marker_arrays(ready.built, log)
+    if result.status != "ok":
+        return result, arrays
     found_at = deepest(ready.spec.scene, ready.spec.meshes, log)
     depth = found_at.depth
     changes: dict[str, Any] = {"penetration_mm": 1e3 * depth}
@@ -369,20 +381,25 @@ def _measured(result: CellResult, cell: Cell, ready: Prepared, log: StateLog | N
                 f"at t = {found_at.time:.3g} s"
             ),
         }
+    found: tuple[Measurement, ...] = ()
     try:
+        course = course_of(
+            ready.card, cell.subtask, cell.material, ready.built, log,
+            markers=arrays.get("markers"),
+        )  # fmt: skip
+        arrays["course"] = course.values
         without = (
             fitted_trials(cell.config, cell.engine.adapter, Path(cell.data)) if cell.data else ()
         )
         found = measure(
-            ready.card, cell.subtask, cell.material, ready.built, log, data=cell.data,
-            without=without, recorded_drive=bool(cell.drive),
+            ready.card, cell.subtask, cell.material, ready.built, log, course=course,
+            data=cell.data, without=without, recorded_drive=bool(cell.drive),
         )  # fmt: skip
     except UserError as error:
-        found = ()
-        changes["reason"] = one_line(f"{result.reason} {error}".strip())
+        changes["reason"] = one_line("; ".join(x for x in (changes.get("reason"), str(error)) if x))
     deep = Measurement(metric="penetration", value=1e3 * depth, unit="mm", n=len(log))
     changes["measurements"] = (*found, deep)
-    return result.model_copy(update=changes)
+    return result.model_copy(update=changes), arrays
 
 
 def cpu_seconds(world: World | None) -> float | None:

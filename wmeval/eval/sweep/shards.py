@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -12,35 +12,68 @@ from pydantic import JsonValue
 from wmeval.errors import UserError
 from wmeval.eval.sweep.cells import parse_engines
 from wmeval.eval.sweep.planning import parse_shard
+from wmeval.eval.sweep.results import SweepResults, read_sweep
 
 _OF_ONE_RUN = ("shard", "limit_s", "engines")
 """What shards of one sweep may say differently; of engines the labels must be the same."""
 
 
-def plans_of(folder: Path) -> list[dict[str, JsonValue]]:
-    """What was run in a folder, or in those that were joined there; empty where nothing says."""
+def plans_of(plan: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:
+    """What was run by a plan of results, or by those that were joined; empty where none says."""
+    if "merged" in plan:
+        joined = plan.get("of")
+        return [p for p in joined if isinstance(p, dict)] if isinstance(joined, list) else []
+    return [dict(plan)] if plan else []
+
+
+def _begun(folder: Path) -> dict[str, JsonValue] | None:
+    """The plan of the last command in a folder; None where none is."""
     try:
         plan = json.loads((folder / "sweep.json").read_text("utf-8"))["plan"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    if not isinstance(plan, dict):
-        return []
-    joined = plan.get("of")
-    if "merged" in plan:
-        return [p for p in joined if isinstance(p, dict)] if isinstance(joined, list) else []
-    return [plan]
+        return dict(plan)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{folder / 'sweep.json'}: cannot be read: run the command of this folder again"
+        ) from error
 
 
-def whole_shards(out: Path, parts: Sequence[Path]) -> list[JsonValue]:
-    """Plans of all that is joined, in ``out`` and in parts.
+def read_shard(folder: Path) -> SweepResults:
+    """What a part of a sweep came to.
 
     Raises:
-        UserError: a part did not end, or a shard of the same sweep is missing.
+        UserError: the folder holds no sweep, or one that did not end.
     """
-    for part in parts:
-        if (part / "sweep.json").is_file() and not (part / "results.json").is_file():
-            raise UserError(f"{part}: this shard did not end: run its command again, then merge")
-    plans = [plan for folder in (out, *parts) for plan in plans_of(folder)]
+    begun, ended = _begun(folder), (folder / "results.json").is_file()
+    if begun is None and not ended:
+        raise UserError(f"{folder}: holds no cells of a sweep")
+    results = read_sweep(folder) if ended else None
+    # Results of an earlier command in the same folder are not what its last one came to.
+    if results is None or begun not in (None, results.plan):
+        raise UserError(f"{folder}: this shard did not end: run its command again, then merge")
+    return results
+
+
+def joined_in(out: Path) -> list[SweepResults]:
+    """What is in the folder in which shards are joined: a sweep, those joined before, or nothing.
+
+    Raises:
+        UserError: a sweep that did not end.
+    """
+    begun = _begun(out)
+    if begun is None or "merged" in begun:  # a merge that was killed is done again
+        return [read_sweep(out)] if (out / "results.json").is_file() else []
+    return [read_shard(out)]
+
+
+def whole_shards(out: Path, parts: Sequence[SweepResults]) -> list[JsonValue]:
+    """Plans of all that is joined in ``out``.
+
+    Raises:
+        UserError: a shard of the same sweep is missing.
+    """
+    plans = [plan for part in parts for plan in plans_of(part.plan)]
     found: dict[str, set[int]] = defaultdict(set)
     of: dict[str, int] = {}
     for plan in plans:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -19,27 +18,26 @@ from wmeval.envs.gauge.configurations import NAMES, file_of, settings_of
 from wmeval.errors import DiskError, UserError, one_line
 from wmeval.eval.results import dumps
 from wmeval.eval.sweep import conclude
-from wmeval.eval.sweep.cells import Cell, CellResult, EngineSpec
+from wmeval.eval.sweep.cells import Cell, CellResult, version_of
 from wmeval.eval.sweep.compare import with_ranges
-from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.estimate import Estimate
 from wmeval.eval.sweep.folder import (
     SWEEP_FOLDER,
     arrays_of,
-    marker_arrays,
     seal,
+    seal_suite,
     sealed,
+    sealed_suite,
     take_over,
 )
 from wmeval.eval.sweep.gates import Suite, conformance_rows, failed_rows, gated, suites_of
-from wmeval.eval.sweep.results import SweepResults, flat_rows
-from wmeval.eval.sweep.running import Arrays, last_world, prepare, run_cell, version_of
-from wmeval.eval.sweep.shards import whole_shards
+from wmeval.eval.sweep.results import COLUMNS, SweepResults, flat_rows
+from wmeval.eval.sweep.running import last_world, run_cell
+from wmeval.eval.sweep.shards import joined_in, read_shard, whole_shards
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings
-from wmeval.jobs.atomic import claim, write_text
+from wmeval.jobs.atomic import atomic_file, claim, write_text
 from wmeval.jobs.executors import Outcome, check_executor, make_executor
 from wmeval.jobs.ledger import checksum
-from wmeval.records import WorldLog
 
 BUILD_LIMIT = 900.0
 """Time beside a cell's own limit that its process may take [s]: kernels may have to be compiled."""
@@ -47,20 +45,21 @@ AGAIN = ("crash", "time_out")
 """What ``retry`` runs once more."""
 
 
-@cache
-def _version(engine: EngineSpec) -> str:
-    return version_of(
-        Cell(engine=engine, config="", family="pendulum", subtask="1", material="metal")
-    )
+_version = cache(version_of)
 
 
-def stamp(cell: Cell) -> str:
-    """What a cell's numbers depend on beside the cell: versions, its family's card, settings."""
+def stamp(cell: Cell, hashed: Callable[[Path], str] = sha256_of) -> str:
+    """What a cell's numbers depend on beside the cell: versions, its family's card, settings.
+
+    Args:
+        cell: which.
+        hashed: tells a file's content.
+    """
     config = cell.config
     if config not in NAMES:
         config = Path(file_of(config, cell.engine.adapter)).read_text("utf-8")
     if cell.family == FAMILY:
-        return _toss_stamp(cell, config)
+        return _toss_stamp(cell, config, hashed)
     card = families()[cell.family]
     try:
         chosen = settings_of(card, cell.engine.adapter, cell.config)
@@ -69,19 +68,25 @@ def stamp(cell: Cell) -> str:
         settings = []
     return checksum(
         [wmeval.__version__, _version(cell.engine), card.model_dump(mode="json"), config, settings]
-        + [sha256_of(Path(path)) for path in (cell.data, cell.drive) if path]
+        + [hashed(Path(path)) for path in (cell.data, cell.drive) if path]
     )
 
 
-def _toss_stamp(cell: Cell, config: str) -> str:
+def _toss_stamp(cell: Cell, config: str, hashed: Callable[[Path], str]) -> str:
     try:
         chosen = toss_settings(cell)
         path = data_file(cell)
     except UserError as error:
         return checksum([wmeval.__version__, _version(cell.engine), config, str(error)])
-    data = sha256_of(path) if path.is_file() else str(path)
+    data = hashed(path) if path.is_file() else str(path)
     settings = [chosen.hz, chosen.config.model_dump(mode="json")]
     return checksum([wmeval.__version__, _version(cell.engine), config, settings, data])
+
+
+def _told(out: Path, key: str, retry: bool) -> bool:
+    """Whether a suite is sealed, and no failed check of it shall be run again."""
+    rows = sealed_suite(out, key)
+    return rows is not None and not (retry and any(r["status"] == "failed" for r in rows))
 
 
 def _key(suite: Suite) -> str:
@@ -116,7 +121,8 @@ def run_sweep(
         address: of a cluster, for "ray".
         limit: wall time that a cell's stepping may take [s].
         conformance: also run the suite of every engine and configuration.
-        retry: also run again what crashed or timed out; what was not run always is.
+        retry: also run again what crashed or timed out, and suites of which a check failed; what
+            was not run always is.
         overwrite: begin anew.
         progress: hears of how many of all are done, what ended last, and how many seconds the
             rest may take; None: nothing says yet, of some kind of body or at all.
@@ -130,7 +136,9 @@ def run_sweep(
         SWEEP_FOLDER.refuse_others(out)
         if overwrite and out.exists():
             shutil.rmtree(out)
-        keys = {c.name: c.key(stamp(c)) for c in cells}
+        # The same recording is of every point of a grid.
+        hashed = cache(sha256_of)
+        keys = {c.name: c.key(stamp(c, hashed)) for c in cells}
         if len(keys) != len(cells):
             raise UserError("a cell stands in the plan twice: name every engine and task once")
         done: dict[str, CellResult] = {}
@@ -143,11 +151,7 @@ def run_sweep(
             else:
                 units.append(("cell", cell, keys[cell.name]))
         suites = suites_of(cells) if conformance else []
-        units += [
-            ("suite", s, _key(s))
-            for s in suites
-            if not (out / "conformance" / f"{_key(s)}.json").is_file()
-        ]
+        units += [("suite", s, _key(s)) for s in suites if not _told(out, _key(s), retry)]
         # Engine by engine, its suites first: a worker keeps its engine.
         labels = list(dict.fromkeys(c.engine.label for c in cells))
         units.sort(key=lambda u: (labels.index(u[1].engine.label), u[0] != "suite"))
@@ -168,13 +172,13 @@ def run_sweep(
             if kind == "cell":
                 result = outcome.value or _lost(what, key, outcome)
                 if outcome.value is None:
-                    seal(out, result, None, None)
+                    seal(out, result)
                 done[what.name] = result
                 why = f" ({result.reason})" if result.reason else ""
                 said = f"{what.name}: {result.status}{why}, {outcome.seconds:.1f} s"
             else:
                 if outcome.error:
-                    _write_suite(out, key, failed_rows(what, outcome.error, _version(what.engine)))
+                    seal_suite(out, key, failed_rows(what, outcome.error, _version(what.engine)))
                 said = f"{what.engine.label}:{what.config}: conformance, {_checks(what)}"
             if progress is not None:
                 progress(ended, total, said, estimate.left())
@@ -187,15 +191,20 @@ def run_sweep(
             pool.map(
                 partial(run_unit, out=str(out.absolute()), limit=limit), units, on_outcome=heard
             )
-        results = gather(out, [done[c.name] for c in cells], suites, plan or {})
+        rows = [row for s in suites for row in sealed_suite(out, _key(s)) or ()]
+        made = gated(with_ranges([done[c.name] for c in cells]), rows)
+        results = gather(out, made, rows, plan or {})
         write_results(out, results)
     return results
 
 
-def _beside(outcome: Outcome[CellResult | None]) -> float:
-    """What a cell took beside its stepping [s]: building, compiling, measuring."""
+def _beside(outcome: Outcome[CellResult | None]) -> float | None:
+    """What a cell took beside its stepping [s]: building, compiling, measuring.
+
+    None of a suite, or of a cell whose process did not come back.
+    """
     if outcome.value is None:
-        return 0.0
+        return None
     return max(0.0, outcome.seconds - (outcome.value.wall_s or 0.0))
 
 
@@ -208,20 +217,9 @@ def run_unit(unit: Unit, *, out: str, limit: float | None) -> CellResult | None:
     kind, what, key = unit
     folder = Path(out)
     if kind == "suite":
-        _write_suite(folder, key, conformance_rows(what, last_world, limit))
+        seal_suite(folder, key, conformance_rows(what, last_world, limit))
         return None
-
-    def keep(result: CellResult, log: WorldLog | None, arrays: Arrays) -> None:
-        course = None
-        if log is not None and what.family != FAMILY:
-            ready = prepare(what)
-            arrays = {**arrays, **marker_arrays(ready.built, log.state)}
-        if log is not None and result.status in ("ok", "penetration"):
-            with contextlib.suppress(UserError):  # the result says why
-                course = course_of(ready.card, what.subtask, what.material, ready.built, log.state)
-        seal(folder, result, log, course, arrays)
-
-    return run_cell(what, key, limit=limit, keep=keep)
+    return run_cell(what, key, limit=limit, keep=partial(seal, folder))
 
 
 def _lost(cell: Cell, key: str, outcome: Outcome[Any]) -> CellResult:
@@ -236,23 +234,28 @@ def _lost(cell: Cell, key: str, outcome: Outcome[Any]) -> CellResult:
 
 
 def gather(
-    out: Path, cells: Sequence[CellResult], suites: Sequence[Suite], plan: dict[str, JsonValue]
-) -> SweepResults:
-    """Results of sealed cells."""
+    out: Path, cells: Sequence[CellResult], rows: Sequence[dict[str, JsonValue]],
+    plan: dict[str, JsonValue],
+) -> SweepResults:  # fmt: skip
+    """What cells say together.
+
+    Args:
+        out: where their states are.
+        cells: each number of them told whether it counts.
+        rows: of the suites that told it.
+        plan: the command's options.
+    """
     arrays = cache(partial(arrays_of, out))
-    cells = with_ranges(list(cells))
     engines = {c.cell.engine.label: c.cell.engine for c in cells}
-    rows: list[dict[str, JsonValue]] = []
-    for suite in suites:
-        path = out / "conformance" / f"{_key(suite)}.json"
-        if path.is_file():
-            rows += json.loads(path.read_text("utf-8"))
-    cells = gated(cells, rows)
+    versions: dict[str, dict[str, None]] = {}
+    for c in cells:
+        if c.version:
+            versions.setdefault(c.cell.engine.label, {})[c.version] = None
     return SweepResults(
         wmeval=wmeval.__version__,
         plan=plan,
         engines=tuple(engines.values()),
-        versions={c.cell.engine.label: c.version for c in cells if c.version},
+        versions={label: " and ".join(found) for label, found in versions.items()},
         cells=tuple(cells),
         twice=conclude.agreements(cells, arrays),
         converged=conclude.convergence(cells, arrays),
@@ -263,27 +266,25 @@ def gather(
 
 
 def write_results(out: Path, results: SweepResults) -> None:
-    """results.json, and results.parquet where pyarrow is installed."""
-    write_text(out / "results.json", dumps(results))
+    """results.parquet where pyarrow is installed, and results.json, which says that all is done."""
+    from wmeval.datasets.exports.tables import arrow, write_parquet
+
     try:
-        from wmeval.datasets.exports.tables import arrow, write_parquet
-
-        table = arrow("results.parquet").Table.from_pylist(_columns(results.rows))
+        pyarrow = arrow("results.parquet")
     except UserError:
-        return
-    from wmeval.jobs.atomic import atomic_file
-
-    with atomic_file(out / "results.parquet") as temporary:
-        write_parquet(temporary, table)
-
-
-def _columns(rows: Sequence[dict[str, JsonValue]]) -> list[dict[str, JsonValue]]:
-    names = dict.fromkeys(k for row in rows for k in row)
-    return [{k: row.get(k) for k in names} for row in rows]
+        (out / "results.parquet").unlink(missing_ok=True)  # of other rows
+    else:
+        schema = pyarrow.schema([(k, getattr(pyarrow, kind)()) for k, kind in COLUMNS.items()])
+        with atomic_file(out / "results.parquet") as temporary:
+            write_parquet(temporary, pyarrow.Table.from_pylist(list(results.rows), schema=schema))
+    write_text(out / "results.json", dumps(results))
 
 
 def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
     """Join shards: their cells, and what all of them say together.
+
+    Whether a number counts stays as the machine said that ran it, whatever is installed here. Where
+    two have the same cell the later one is taken, but for one that was not run.
 
     Raises:
         UserError: a part holds no sweep or did not end, a shard is missing, or no cell is there.
@@ -291,34 +292,40 @@ def merge(out: str | Path, parts: Sequence[str | Path]) -> SweepResults:
     out = Path(out)
     with claim(out):
         SWEEP_FOLDER.refuse_others(out)
-        plans = whole_shards(out, [Path(p) for p in parts])
-        for part in parts:
-            take_over(out, Path(part))
-        results = [
-            r
-            for p in sorted((out / "cells").glob("[!.]*.json"))
-            if (r := sealed(out, p.stem)) is not None
-        ]
-        if not results:
+        folders = [Path(p) for p in parts]
+        here = joined_in(out)
+        found = [read_shard(folder) for folder in folders]
+        plans = whole_shards(out, [*here, *found])
+        cells: dict[str, CellResult] = {}
+        rows: dict[tuple[JsonValue, ...], dict[str, JsonValue]] = {}
+        for one in (*here, *found):
+            for r in one.cells:
+                if r.status != "not_run" or r.cell.name not in cells:
+                    cells[r.cell.name] = r
+            rows |= {tuple(row[k] for k in _CHECKED): row for row in one.conformance}
+        if not cells:
             raise UserError(f"{out}: holds no cells of a sweep")
+        for folder, one in zip(folders, found, strict=True):
+            take_over(out, folder, [r.key for r in one.cells])
         order = {name: k for k, name in enumerate(families())}
-        results.sort(
+        results = sorted(
+            cells.values(),
             key=lambda r: (
                 r.cell.engine.label, r.cell.config, order.get(r.cell.family, 99), r.cell.name
-            )
+            ),
         )  # fmt: skip
-        plan: dict[str, JsonValue] = {"merged": len(parts), "of": plans}
+        plan: dict[str, JsonValue] = {"merged": len(folders), "of": plans}
         _write_plan(out, plan)
-        made = gather(out, results, suites_of([r.cell for r in results]), plan)
+        made = gather(out, results, list(rows.values()), plan)
         write_results(out, made)
     return made
+
+
+_CHECKED = ("label", "config", "dt", "settings", "version", "check")
+"""What tells a row of conformance from others."""
 
 
 def _write_plan(out: Path, plan: dict[str, JsonValue]) -> None:
     write_text(
         out / "sweep.json", json.dumps({"format": "wmeval-sweep/1", "plan": plan}, indent=1) + "\n"
     )
-
-
-def _write_suite(out: Path, key: str, rows: list[dict[str, JsonValue]]) -> None:
-    write_text(out / "conformance" / f"{key}.json", json.dumps(rows, indent=1) + "\n")

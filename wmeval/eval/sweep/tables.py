@@ -168,10 +168,12 @@ def _entries(
         elif m is None or m.value is None:
             said = cell.status != "ok"
             why = cell.status.replace("_", " ") if said else "no closed form"
-            if not said and m is not None and m.reason == UNSEEN:
-                why = UNSEEN
             # Why a cell did not end well stands in a table of its own.
             more, full = ("", cell.reason) if said else (one_line(cell.reason, 60), "")
+            if not said and m is not None and m.reason == UNSEEN:
+                why = UNSEEN
+            elif not said and m is not None and m.truth:  # this record allows no such number
+                why, more, full = "not measured", one_line(m.reason, 60), m.reason
             out.append(Entry(why, more, bad=said, full=full))
         else:
             normalised = m.normalised

@@ -45,8 +45,16 @@ from wmeval.eval.fitting.tosses import (
     start_of,
 )
 from wmeval.eval.statistics import cluster_bootstrap
-from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, Status, fraction
-from wmeval.eval.sweep.fitted import fitted_trials
+from wmeval.eval.sweep.cells import (
+    Cell,
+    CellResult,
+    Measurement,
+    Status,
+    engine_config,
+    fraction,
+    told_settings,
+)
+from wmeval.eval.sweep.fitted import trials_of
 from wmeval.eval.truths.real import (
     TossErrors,
     TossSigma,
@@ -141,7 +149,11 @@ def toss_settings(cell: Cell) -> Settings:
     Raises:
         UserError: the engine has no rigid bodies, or a file of another engine's numbers.
     """
-    card, fit = families()[LIKE], fitted_of(cell)
+    return _settings(cell, fitted_of(cell))
+
+
+def _settings(cell: Cell, fit: Fitted | None) -> Settings:
+    card = families()[LIKE]
     if fit is None:
         return settings_of(card, cell.engine.adapter, cell.config)
     return fitted_settings(fit, card, cell.engine.adapter)
@@ -187,7 +199,7 @@ def toss_of(trial: Trial, flights: list[Flight]) -> Toss:
 
 
 def run_toss(
-    cell: Cell, key: str, engine_config: Any, *, limit: float | None, version: str,
+    cell: Cell, key: str, *, limit: float | None, version: str,
     deterministic: bool, taken: list[World],
 ) -> tuple[CellResult, dict[str, NDArray[Any]]]:  # fmt: skip
     """All tosses of a cell.
@@ -195,7 +207,6 @@ def run_toss(
     Args:
         cell: of the family ``cube_toss``; its subtask as `wanted_of` reads it.
         key: name of its folder.
-        engine_config: `wmeval.eval.sweep.running.engine_config`.
         limit: wall time that all of them may take [s].
         version: of the engine.
         deterministic: as it declares.
@@ -205,10 +216,12 @@ def run_toss(
         UserError: no data, or the engine is not installed.
         WorkerError: its worker died.
     """
-    settings = toss_settings(cell)
     fit = fitted_of(cell)
+    settings = _settings(cell, fit)
     data = data_file(cell)
-    fitted_on = fitted_trials(cell.config, cell.engine.adapter, data)
+    fitted_on = (
+        () if fit is None else trials_of(fit, file_of(cell.config, cell.engine.adapter), data)
+    )
     wanted = wanted_of(cell.subtask)
     mocap = read_tosses(data)
     cube = cube_of(dict(mocap.header.metadata), settings.changes.get("cube", {}))
@@ -243,12 +256,7 @@ def run_toss(
     result = CellResult(
         cell=cell, key=key, status=status, reason=reason, version=version,
         solver=settings.solver, departs=settings.departs, deterministic=deterministic,
-        hz=float(1 / dt),
-        settings={
-            "iterations": config.iterations,
-            "restitution_threshold": config.restitution_threshold,
-            **{k: v for k, v in config.options.items() if k != "python"},
-        },
+        hz=float(1 / dt), settings=told_settings(config),
         facts=_facts(made, cube, wanted, settings, fitted_on, len(mocap.trials))
         | _more_facts(fit, mocap),
         frames=sum(len(t.errors[0].position) for t in made), wall_s=wall,

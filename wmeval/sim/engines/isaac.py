@@ -110,9 +110,9 @@ class IsaacEngine(Stage):
             UserError: an unknown option, a driver that needs physics, or Isaac Sim is not there.
         """
         self._set_stage(scene, dt)
-        self._numbers, self._words = options_of("isaac", OPTIONS, config, CHOICES)
-        if config.iterations > MAX_ITERATIONS:
-            raise UserError(f"isaac iterations = {config.iterations}: give 1 to {MAX_ITERATIONS}")
+        self._numbers, self._words = options_of(
+            "isaac", OPTIONS, config, CHOICES, iterations=MAX_ITERATIONS
+        )
         self._meshes, self._config, self._drivers = meshes, config, tuple(drivers)
         self._settle = 0
         self._log = self._answer = None

@@ -65,9 +65,7 @@ class PhysxEngine(SteppedEngine):
     # --- making -----------------------------------------------------------------------------------
 
     def _make(self, scene: Scene, meshes: Meshes, config: EngineConfig) -> None:
-        numbers, words = options_of("physx", OPTIONS, config, CHOICES)
-        if config.iterations > MAX_ITERATIONS:
-            raise UserError(f"physx iterations = {config.iterations}: give 1 to {MAX_ITERATIONS}")
+        numbers, words = options_of("physx", OPTIONS, config, CHOICES, iterations=MAX_ITERATIONS)
         with warnings.catch_warnings():
             # It asks for a Vulkan library, which no physics needs.
             warnings.simplefilter("ignore")
