@@ -1,6 +1,7 @@
 """What numbers rest on: the table, the gate, and a sweep whose engine is off."""
 
 import json
+import math
 import sys
 
 import pytest
@@ -26,10 +27,10 @@ from wmeval.eval.sweep.gates import (
     said,
     suites_of,
 )
-from wmeval.eval.sweep.report import write_sweep_report
+from wmeval.eval.sweep.report import render, write_sweep_report
 from wmeval.eval.sweep.results import SweepResults, read_sweep
 from wmeval.eval.sweep.sweeping import run_sweep
-from wmeval.eval.sweep.tables import main_lines, number_lines, ranking
+from wmeval.eval.sweep.tables import best_of, main_lines, number_lines, ranking
 from wmeval.eval.sweep.toss import FAMILY
 
 
@@ -211,20 +212,6 @@ def test_a_cell_in_which_something_went_through_is_never_the_best(status, best):
     assert [e.best for e in line.entries] == best
 
 
-def test_why_a_number_does_not_count_is_said_once_a_task():
-    (cell,) = cells_of("slope_slider/2/wood")
-    both = result_of(cell, 1.0).measurements[0]
-    result = CellResult(
-        cell=cell, key="k", status="ok",
-        measurements=(both, both.model_copy(update={"metric": "dtw"})),
-    )  # fmt: skip
-    made = gated([result], [row_of(cell, "friction_slide", 0.1, "off")])
-    results = SweepResults(wmeval="0", engines=(), versions={}, cells=tuple(made))
-    first, second = main_lines(results, "published-settings")
-    assert first.entries[0].idle == "does not count: friction_slide: 0.1 of 0.3"
-    assert second.entries[0].idle == "does not count"
-
-
 def test_an_engine_whose_friction_is_off_ends_last_among_the_tosses():
     cells = cells_of("cube_toss/4", engines="bullet,newton")
 
@@ -294,3 +281,25 @@ def test_without_the_suite_nothing_is_said_to_count(tmp_path, capsys):
     told = {m.counts for c in results.cells for m in c.measurements if m.metric != "penetration"}
     assert told == {None}
     assert "The conformance suite was not run" in (tmp_path / "s" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [([1.0, 1.0001, 2.0], [True, True, False]), ([1.0, 1.0001], [False, False]),
+     ([1.0, math.inf], [True, False]), ([1.0], [False]), ([math.inf, math.inf], [False, False]),
+     ([1.0, 1.0001, math.inf], [False, False, False])],
+)  # fmt: skip
+def test_equal_to_the_digits_shown_is_equally_good(scores, best):
+    assert best_of(scores) == best
+
+
+def test_why_a_number_does_not_count_is_a_footnote_said_once(tmp_path):
+    cells = cells_of("slope_slider/2/wood", engines="bullet,newton")
+    rows = [row_of(cells[0], "friction_slide", 0.1, "off"),
+            row_of(cells[1], "friction_slide", 0.3, "ok")]  # fmt: skip
+    made = gated([result_of(c, v) for c, v in zip(cells, (1.0, 5.0), strict=True)], rows)
+    results = SweepResults(wmeval="0", engines=tuple(c.engine for c in cells), versions={},
+                           cells=tuple(made))  # fmt: skip
+    page = render(results, tmp_path, strips=False)
+    assert "<sup>a</sup>" in page
+    assert page.count("<sup>a</sup> does not count: friction_slide: 0.1 of 0.3") == 1

@@ -143,7 +143,7 @@ def test_a_marker_that_no_node_is_near_costs_the_number_of_nodes_alone(tmp_path)
     ]  # fmt: skip
     both = SweepResults(wmeval="0", engines=(cell.engine,), versions={}, cells=tuple(results))
     (line,) = [x for x in main_lines(both, "tuned") if (x.what, x.truth) == (
-        "rmse published", "real")]  # fmt: skip
+        "RMSE, published faces", "real")]  # fmt: skip
     assert line.entries[1].text == "not measured"
     assert "marker" in line.entries[1].full
     assert any("rmse_published not measured" in note for note in both.notes())
@@ -176,5 +176,5 @@ def test_results_and_report_show_them_beside_what_is_published():
     assert rows["rmse_relative"]["value"] > 0
     results = SweepResults(wmeval="0", engines=(cell.engine,), versions={}, cells=(result,))
     lines = {line.what: line for line in main_lines(results, "tuned")}
-    assert {"rmse relative", "rmse published"} <= set(lines)
-    assert any(e.text != "–" for e in lines["rmse published"].published)
+    assert {"RMSE from the start", "RMSE, published faces"} <= set(lines)
+    assert any(e.text != "–" for e in lines["RMSE, published faces"].published)

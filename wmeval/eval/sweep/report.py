@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from wmeval.eval.sweep.conformance_tables import conformance_lines, other_checks
 from wmeval.eval.sweep.folder import arrays_of
 from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.tables import (
+    Line,
     by_setting,
     columns,
     main_lines,
@@ -159,6 +160,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         number=number, standing=standing, statuses=STATUSES, truths=TRUTHS,
         colours={"reference": plots.REFERENCE_COLOUR, "candidate": plots.CANDIDATE_COLOUR},
     )  # fmt: skip
+    environment.filters.update(letter=_letter, reasons=_reasons)
     configs = list(dict.fromkeys(r.cell.config for r in results.cells))
     heads, checks = conformance_lines(results.conformance)
     known = published()
@@ -167,7 +169,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         r=results,
         tints=colours,
         configs=[
-            (c, columns(results, c), main_lines(results, c), number_lines(results, c),
+            (c, columns(results, c), *_measured(main_lines(results, c)), number_lines(results, c),
              _settings(results, c))
             for c in configs
         ],
@@ -188,6 +190,26 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
             )
         ],
     )  # fmt: skip
+
+
+def _measured(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    """Lines in which an engine has a number, and the others."""
+    numbers = [not all(e.empty for e in line.entries) for line in lines]
+    return (
+        [line for line, has in zip(lines, numbers, strict=True) if has],
+        [line for line, has in zip(lines, numbers, strict=True) if not has],
+    )
+
+
+def _reasons(lines: Sequence[Line]) -> list[str]:
+    """Why numbers of a table do not count, each once."""
+    return list(dict.fromkeys(e.idle for line in lines for e in line.entries if e.idle))
+
+
+def _letter(index: int) -> str:
+    """A footnote's mark: a, b, ..., z, aa, ab, ..."""
+    first, last = divmod(index, 26)
+    return (_letter(first - 1) if first else "") + chr(ord("a") + last)
 
 
 def _unfinished(results: SweepResults) -> list[tuple[str, str, str, str, str]]:

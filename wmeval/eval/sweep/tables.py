@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wmeval.assets.gauge_cards import families
@@ -50,7 +50,7 @@ class Entry:
     """One cell of the table: texts, and whether it is the best of its row.
 
     A number that does not count says because of what, and is never the best. ``full`` is what a
-    pointer that rests on it is told.
+    pointer that rests on it is told. ``empty``: the text is no number.
     """
 
     text: str
@@ -59,6 +59,7 @@ class Entry:
     bad: bool = False
     idle: str = ""
     full: str = ""
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,27 +129,13 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
                         _published(known, family, subtask, material, metric),
                     )
                 )  # fmt: skip
-    return _once(out)
-
-
-def _once(lines: Sequence[Line]) -> list[Line]:
-    """Why numbers of a task do not count is said in the first line; then only that they do not."""
-    out: list[Line] = []
-    said: dict[tuple[str, int], str] = {}
-    for line in lines:
-        entries = []
-        for k, e in enumerate(line.entries):
-            again = e.idle and said.get((line.task, k)) == e.idle
-            said[line.task, k] = e.idle or said.get((line.task, k), "")
-            entries.append(replace(e, idle="does not count") if again else e)
-        out.append(replace(line, entries=tuple(entries)))
     return out
 
 
 def metric_title(metric: str) -> str:
     """A metric as tables head it."""
     row = GAUGE_METRICS.get(metric)
-    return row.title if row is not None else metric.replace("_", " ")
+    return row.title if row is not None else OTHERWISE.get(metric) or metric.replace("_", " ")
 
 
 def _entries(
@@ -160,11 +147,10 @@ def _entries(
         else math.inf
         for cell, m in found
     ]
-    least = min(scores, default=math.inf)
     out = []
-    for (cell, m), score in zip(found, scores, strict=True):
+    for (cell, m), best in zip(found, best_of(scores), strict=True):
         if cell is None:
-            out.append(Entry("–"))
+            out.append(Entry("–", empty=True))
         elif m is None or m.value is None:
             said = cell.status != "ok"
             why = cell.status.replace("_", " ") if said else "no closed form"
@@ -174,7 +160,7 @@ def _entries(
                 why = UNSEEN
             elif not said and m is not None and m.truth:  # this record allows no such number
                 why, more, full = "not measured", one_line(m.reason, 60), m.reason
-            out.append(Entry(why, more, bad=said, full=full))
+            out.append(Entry(why, more, bad=said, full=full, empty=True))
         else:
             normalised = m.normalised
             text = number(normalised) if normalised is not None else number(m.value, unit=m.unit)
@@ -183,11 +169,23 @@ def _entries(
                 # In full it stands in a table of its own.
                 more = f"{more} · {cell.status}".strip(" ·")
             more = " · ".join(x for x in (more, _range(m)) if x)
-            best = len(found) > 1 and math.isfinite(least) and score <= least * (1 + 1e-9)
             elsewhere = m.reason if m.truth == "real" else ""
             more = " · ".join(x for x in (more, "own start" if elsewhere else "") if x)
             out.append(Entry(text, more, best, cell.status != "ok", _idle(m), elsewhere))
     return tuple(out)
+
+
+def best_of(scores: Sequence[float]) -> list[bool]:
+    """Which are the least, to the digits that are shown; none where all of several are.
+
+    Args:
+        scores: how far each is from right; infinite where it cannot be the best.
+    """
+    least = min(scores, default=math.inf)
+    found = [math.isfinite(one) and f"{one:.2e}" == f"{least:.2e}" for one in scores]
+    able = sum(map(math.isfinite, scores))
+    told = len(scores) > 1 and (able == 1 or sum(found) < able)
+    return found if told else [False] * len(found)
 
 
 def _range(m: Measurement) -> str:
@@ -245,21 +243,19 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
                 else math.inf
                 for run, m in found
             ]
-            least = min(errors, default=math.inf)
             entries = []
-            for (run, got), error in zip(found, errors, strict=True):
+            for (run, got), best in zip(found, best_of(errors), strict=True):
                 if run is None or got is None or got.value is None:
                     unseen = got is not None and got.reason == UNSEEN
-                    entries.append(Entry("–", UNSEEN if unseen else ""))
+                    entries.append(Entry("–", UNSEEN if unseen else "", empty=True))
                     continue
-                best = len(found) > 1 and math.isfinite(least) and error <= least * (1 + 1e-9)
                 more = " · ".join(x for x in (_off(got), _range(got)) if x)
                 entries.append(Entry(number(got.value), more, best, False, _idle(got)))
             expected = number(one.expected, unit=one.unit) if one.expected is not None else "–"
             expected += f" if {one.ideal}" if one.ideal else _none_near([m for _, m in found])
             unit = f" [{one.unit}]" if one.unit != "1" else ""
             out.append(Line(task, metric.replace("_", " ") + unit, truth, expected, tuple(entries)))
-    return _once(out)
+    return out
 
 
 def _none_near(found: Sequence[Measurement | None]) -> str:
