@@ -25,6 +25,8 @@ def number(value: float | None, *, unit: str = "", digits: int = 3) -> str:
         text = f"{value:.0f}"
     elif abs(rounded) < 1e-6:
         text = "< 1e-6"
+    elif abs(rounded) < 1e-4:
+        text = f"{rounded:.{digits - 1}e}".replace("e-0", "e-")
     elif abs(rounded) < 10 ** (digits - 1):
         text = f"{rounded:.{digits - 1 - math.floor(math.log10(abs(rounded)))}f}"
     else:
