@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 
 from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.configurations import settings_of
@@ -13,6 +14,8 @@ from wmeval.eval.conformance import CHECKS
 from wmeval.eval.sweep.cells import Cell, fraction
 from wmeval.eval.sweep.gates import Suite, kind_of
 from wmeval.eval.sweep.toss import FAMILY
+from wmeval.sim.engines import engine_info
+from wmeval.sim.protocol import check_kinds
 
 WEIGHTS: Mapping[str, float] = {"rigid": 1.0, "textile": 20.0, "volume": 30.0}
 """Cost of a substep of each kind of body over a rigid one's: what tells a suite's checks apart."""
@@ -26,7 +29,8 @@ Part = tuple[str, str]
 def cost_of(unit: Cell | Suite) -> tuple[Part, float]:
     """A unit's kind, and how much it is, in substeps of rigid bodies."""
     if isinstance(unit, Suite):
-        steps = sum(CHECKS[c].seconds / float(unit.dt) * WEIGHTS[kind_of(c)] for c in unit.checks)
+        own = [c for c in unit.checks if _able(unit.engine.adapter, c)]
+        steps = sum(CHECKS[c].seconds / float(unit.dt) * WEIGHTS[kind_of(c)] for c in own)
         return (unit.engine.label, SUITE_KIND), steps
     if unit.family == FAMILY:
         return (unit.engine.label, FAMILY), _UNKNOWN
@@ -39,6 +43,16 @@ def cost_of(unit: Cell | Suite) -> tuple[Part, float]:
     frames = card.frames(unit.subtask, unit.material)
     steps = float(Fraction(frames, 30) / dt)
     return (unit.engine.label, card.rates), steps * WEIGHTS[card.rates]
+
+
+@cache
+def _able(engine: str, check: str) -> bool:
+    """Whether an engine has the physics of a check; if not, it says so at once."""
+    try:
+        check_kinds(CHECKS[check].scene(), engine_info(engine))
+    except UserError:
+        return False
+    return True
 
 
 class Estimate:
