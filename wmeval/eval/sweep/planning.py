@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -112,7 +113,8 @@ def parse_grid(text: str) -> dict[str, tuple[JsonValue, ...]]:
     """Axes of ``dt=1/180,1/360,iterations=10,50``: a part without ``=`` is one more value.
 
     Raises:
-        UserError: a value before any name, or a step that does not divide a recorded frame.
+        UserError: a value before any name, one that is neither number nor word, or a step that does
+            not divide a recorded frame.
     """
     axes: dict[str, list[JsonValue]] = {}
     name = ""
@@ -144,6 +146,8 @@ def _value(name: str, text: str) -> JsonValue:
         value: JsonValue = json.loads(text)
     except json.JSONDecodeError:
         value = text
+    if isinstance(value, list | dict) or (isinstance(value, float) and not math.isfinite(value)):
+        raise UserError(f"--grid: {name} = {text}: give a number or a word")
     return value
 
 
