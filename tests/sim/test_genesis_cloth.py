@@ -142,3 +142,14 @@ def test_a_hanging_strip_has_the_stiffness_that_the_source_predicts(textile, low
     # Of a lumped strip: the weight of each row stretches the rows above it.
     asked = 0.2 * 49.05 * 0.1**2 / 2 / longer
     assert low < asked < high
+
+
+@pytest.mark.accept
+def test_a_sheet_that_flies_apart_ends_its_world_and_not_its_process():
+    """At the corner of the world's bounds its triangles have no area, and its places no numbers."""
+    engine_here("genesis")
+    board = body("board", Box(half_extents=(0.5, 0.5, 0.01)), motion="static", position=(0, 0, 0.9))
+    sheet = cloth_of(Sheet(size=(0.1, 0.1), cells=(4, 4)), linear_velocity=(1e3, 1e3, 1e3))
+    spec = at_rate(with_deformables(world_spec(board), sheet), 180, "genesis")
+    with pytest.raises(UserError, match=r"cloth 'cloth' left the finite world before t = 0\.0"):
+        play(spec, 0.05)

@@ -107,13 +107,19 @@ def test_gymnasiums_checker_has_no_complaint(env_id):
 
 
 @pytest.mark.accept
-@pytest.mark.parametrize("env_id", [i for i in FAMILIES if i not in ON_BULLET])
-def test_what_bends_begins_and_is_observed_on_newton(env_id):
+def test_what_bends_begins_and_is_observed_on_newton():
     engine_here("newton")
-    env = make(short_name(env_id), engine="newton", solver={"solver": "vbd"})
-    seen, info = env.reset(seed=0)
-    assert env.observation_space.contains(seen)
-    assert info["gauge"]["measured"]
+    env = None
+    for env_id in FAMILIES:
+        if env_id in ON_BULLET:
+            continue
+        last = env
+        env = make(short_name(env_id), engine="newton", solver={"solver": "vbd"})
+        if last is not None:  # one worker serves all: the library takes seconds to start
+            env._world = last._world
+        seen, info = env.reset(seed=0)
+        assert env.observation_space.contains(seen), env_id
+        assert info["gauge"]["measured"], env_id
     env.close()
 
 

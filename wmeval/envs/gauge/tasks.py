@@ -108,7 +108,7 @@ class RopeWinding(FamilyEnv):
 
     It hangs over the beam with a ball at either end; the balls are set off sideways, one each way.
     (GAUGE, Table 2: rope winding.) On bullet and physx 34 capsules and springs, at 7,200 steps a
-    second; on engines without ropes a chain of 34 links that does not stretch. All pairs have the
+    second; a sweep gives Isaac Sim a chain of 34 links that does not stretch. All pairs have the
     friction of rope and beam and the restitution of the balls.
     """
 

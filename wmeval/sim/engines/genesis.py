@@ -40,7 +40,7 @@ from wmeval.sim.engines import genesis_cloth, genesis_fem, genesis_mpm
 from wmeval.sim.engines.engine_options import info_of, options_of
 from wmeval.sim.engines.genesis_apart import OPTION as APART
 from wmeval.sim.engines.genesis_apart import Apart, joint_speeds
-from wmeval.sim.engines.genesis_bending import Bending, Bent, friction_of_solids
+from wmeval.sim.engines.genesis_bending import Bending, Bent, NowhereError, friction_of_solids
 from wmeval.sim.engines.genesis_contacts import contact_numbers
 from wmeval.sim.engines.genesis_models import body_name, trees, write_mjcf
 from wmeval.sim.engines.genesis_pulls import Pulled
@@ -288,7 +288,10 @@ class GenesisEngine(SteppedEngine):
                 self._push(pin.body, pull[0], None, pull[1])
         for bending in self._bending:
             bending.lead(self._pin_at)
-        self._world.step()
+        try:
+            self._world.step()
+        except NowhereError as error:
+            raise self._lost(str(error)) from error
 
     def _pin_at(self, pin: Pinned) -> NDArray[np.float64]:
         """Where pinned vertices (n, 3) are when the step is over: with what leads them."""

@@ -20,6 +20,11 @@ I8 = NDArray[np.int64]
 Where = Callable[[Pinned], F8]
 """Places (n, 3) [m] of the vertices of a pin when the step is over."""
 
+
+class NowhereError(Exception):
+    """Something that bends has places that are no numbers; says what."""
+
+
 SAME = 1e-6
 """Vertices whose places at rest are this near are the same [m]."""
 
@@ -124,6 +129,7 @@ def friction_of_solids(scene: Scene) -> float:
 __all__ = [
     "Bending",
     "Bent",
+    "NowhereError",
     "Where",
     "friction_of_solids",
     "matched",

@@ -40,6 +40,7 @@ from wmeval.sim.engines.genesis_bending import (
     F8,
     I8,
     Bent,
+    NowhereError,
     Where,
     matched,
     pinned_numbers,
@@ -164,6 +165,7 @@ class Cloths:
         del links
         if not any(b.item.self_contact for b in self._items if isinstance(b.item, Cloth)):
             _without_neighbours(self._made[0].entity.solver)
+        _checked(self._made[0].entity.solver, self._items[0].item.name)
         for k, sheet in enumerate(self._made):
             sheet.begin()
             if self._network:
@@ -260,6 +262,22 @@ def _fill(field: Any, first: int, values: NDArray[np.float64]) -> None:
     numbers = field.to_numpy()
     numbers[first : first + len(values)] = values
     field.from_numpy(numbers)
+
+
+def _checked(solver: Any, name: str) -> None:
+    """Stop where particles are nowhere: Genesis looks up by their places what they touch.
+
+    A sheet that has come apart is pressed against the world's bounds; triangles without area there
+    make places that are no numbers, and the process would end by a bad address.
+    """
+    predict = solver.substep_pre_coupling
+
+    def substep(f: int) -> None:
+        predict(f)
+        if not np.isfinite(solver.particles_reordered.pos.to_numpy()).all():
+            raise NowhereError(f"cloth {name!r}")
+
+    solver.substep_pre_coupling = substep
 
 
 def _without_neighbours(solver: Any) -> None:
