@@ -13,7 +13,8 @@ from typing import Any
 
 from wmeval.eval.sweep.cells import Cell, parse_engines
 from wmeval.eval.sweep.planning import plan, tasks_of
-from wmeval.eval.sweep.running import cpu_seconds, last_world, prepare, run_cell
+from wmeval.eval.sweep.prepared import prepare
+from wmeval.eval.sweep.running import cpu_seconds, last_world, run_cell
 from wmeval.jobs import installed
 from wmeval.sim.engines import WORKERS
 from wmeval.sim.protocol import Probe

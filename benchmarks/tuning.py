@@ -41,7 +41,8 @@ from wmeval.eval.sweep.cells import (
 from wmeval.eval.sweep.course import measured_points
 from wmeval.eval.sweep.gates import checks_of
 from wmeval.eval.sweep.planning import tasks_of
-from wmeval.eval.sweep.running import prepare, run_cell
+from wmeval.eval.sweep.prepared import prepare
+from wmeval.eval.sweep.running import run_cell
 from wmeval.records import StateLog
 
 

@@ -15,7 +15,8 @@ from wmeval.clock import SceneClock
 from wmeval.envs.gauge.build import build
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.eval.sweep.cells import Cell, parse_engines
-from wmeval.eval.sweep.running import resolved, run_cell
+from wmeval.eval.sweep.prepared import resolved
+from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.truths import predict
 from wmeval.sim.protocol import EventRules, Probe, WorldSpec
 from wmeval.sim.world import open_world

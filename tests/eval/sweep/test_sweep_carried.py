@@ -11,7 +11,7 @@ from wmeval.assets.gauge_profiles import motion
 from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.build import build
 from wmeval.eval.sweep.measure import measure
-from wmeval.eval.sweep.running import resolved
+from wmeval.eval.sweep.prepared import resolved
 from wmeval.records import StateLog
 
 AXIS = np.array([0.4785, 0.4285])

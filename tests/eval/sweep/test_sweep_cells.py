@@ -11,8 +11,9 @@ from wmeval.eval.sweep.cells import UNSEEN, parse_engines
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import greatest_depth
 from wmeval.eval.sweep.measure import reference_of
+from wmeval.eval.sweep.prepared import prepare
 from wmeval.eval.sweep.results import SweepResults
-from wmeval.eval.sweep.running import prepare, run_cell
+from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.sweep.tables import main_lines, number_lines
 from wmeval.records import WorldLog
 from wmeval.sim.engines import bullet

@@ -31,7 +31,8 @@ from wmeval.eval.sweep.explain import (
     verdict,
     worst,
 )
-from wmeval.eval.sweep.running import run_cell, spaced
+from wmeval.eval.sweep.prepared import spaced
+from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.sweep.scoring import scored, told
 
 TURNTABLE = "bullet:published-settings:turntable/1/metal"

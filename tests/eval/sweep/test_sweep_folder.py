@@ -8,7 +8,7 @@ from wmeval.assets.gauge_cards import families
 from wmeval.envs.gauge.build import build
 from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import surfaces
-from wmeval.eval.sweep import course, folder, otherwise, running, sweeping
+from wmeval.eval.sweep import course, folder, otherwise, prepared, running, sweeping
 from wmeval.eval.sweep.cells import CellResult, parse_engines
 from wmeval.eval.sweep.conclude import agreements
 from wmeval.eval.sweep.course import course_of
@@ -107,7 +107,7 @@ def test_a_cell_s_world_is_built_once_and_its_markers_are_followed_once(tmp_path
 
         return call
 
-    monkeypatch.setattr(running, "build", counted("build", running.build))
+    monkeypatch.setattr(prepared, "build", counted("build", prepared.build))
     followed = counted("followers", followers)
     for module in (folder, course, otherwise):
         monkeypatch.setattr(module, "followers", followed)

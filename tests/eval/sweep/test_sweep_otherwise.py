@@ -17,8 +17,8 @@ from wmeval.eval.sweep.cells import CellResult, parse_engines
 from wmeval.eval.sweep.measure import measure, reference_of
 from wmeval.eval.sweep.otherwise import relative, rows_of
 from wmeval.eval.sweep.planning import plan, tasks_of
+from wmeval.eval.sweep.prepared import resolved
 from wmeval.eval.sweep.results import SweepResults, flat_rows
-from wmeval.eval.sweep.running import resolved
 from wmeval.eval.sweep.tables import main_lines
 from wmeval.records import StateLog
 

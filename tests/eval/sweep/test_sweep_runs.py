@@ -264,7 +264,7 @@ def test_convergence_is_also_told_over_the_size_of_cells():
 
 
 def test_a_sheet_s_cells_are_a_setting_of_the_grid():
-    from wmeval.eval.sweep.running import prepare
+    from wmeval.eval.sweep.prepared import prepare
 
     fine, coarse = cells_of(
         "textile_bending/1/rayon", engines="newton", grid="cell=0.02,0.04", twice="none"

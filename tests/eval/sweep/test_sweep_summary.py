@@ -66,7 +66,7 @@ def test_tables_of_four_engines_do_not_scroll_and_no_text_leaves_its_cell(four, 
 
 
 def test_what_was_not_run_is_told_by_its_reason(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("wmeval.eval.sweep.running.absent", lambda engine: "Isaac Sim is not here")
+    monkeypatch.setattr("wmeval.eval.sweep.prepared.absent", lambda engine: "Isaac Sim is not here")
     with pytest.raises(SystemExit):
         main(
             ["sweep", "gauge", "--engines", "isaac", "--tasks", "slope_slider,bouncing_ball",

@@ -12,7 +12,7 @@ import pytest
 
 from wmeval.deformables import rest_shape
 from wmeval.eval.sweep.cells import Cell, CellResult, Measurement, parse_engines
-from wmeval.eval.sweep.running import prepare
+from wmeval.eval.sweep.prepared import prepare
 from wmeval.records import StateLog
 
 

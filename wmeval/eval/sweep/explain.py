@@ -32,7 +32,8 @@ from wmeval.eval.sweep.cells import (
     parse_engines,
 )
 from wmeval.eval.sweep.otherwise import OTHERWISE
-from wmeval.eval.sweep.running import run_cell, scene_of
+from wmeval.eval.sweep.prepared import scene_of
+from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.sweep.scoring import Scoring, scorings
 from wmeval.eval.sweep.scoring import told as scoring_told
 from wmeval.eval.sweep.toss import FAMILY

@@ -16,8 +16,8 @@ from wmeval.eval.plots import REFERENCE_COLOUR, jpeg, png, style
 from wmeval.eval.sweep.cells import CellResult
 from wmeval.eval.sweep.course import Course
 from wmeval.eval.sweep.measure import reference_of
+from wmeval.eval.sweep.prepared import scene_of
 from wmeval.eval.sweep.results import Converged
-from wmeval.eval.sweep.running import scene_of
 from wmeval.sim.protocol import RenderState
 from wmeval.sim.render import make_renderer
 

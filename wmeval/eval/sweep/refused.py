@@ -14,7 +14,7 @@ from wmeval.errors import UserError
 from wmeval.eval.fitting.halves import places_of
 from wmeval.eval.fitting.tosses import read_tosses
 from wmeval.eval.sweep.cells import Cell, engine_config
-from wmeval.eval.sweep.running import resolved, spaced
+from wmeval.eval.sweep.prepared import resolved, spaced
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings, wanted_of
 from wmeval.jobs.installed import ENVIRONMENTS
 from wmeval.sim.engines.engine_checks import check_config
