@@ -130,7 +130,8 @@ _ROWS = (
     ),
     ClosedForm(
         "beam_is_pressed", ("foam_bending",), _ALL, soft.beam_is_pressed,
-        "for the first 5 mm of deflection", "Timoshenko's beam, ends clamped", 0.10,
+        "for the first 5 mm of deflection",
+        "Timoshenko's beam, ends clamped, pressed by two edges (soft.press_stiffness)", 0.10,
     ),
     ClosedForm(
         "rod_sticks_and_slips", ("stick_stack",), _ALL, soft.rod_sticks_and_slips,

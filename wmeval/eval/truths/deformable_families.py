@@ -294,7 +294,7 @@ def block_twists(s: SetUp) -> Prediction:
 
 
 def beam_is_pressed(s: SetUp) -> Prediction:
-    """`soft.clamped_press` and `soft.press_shape`: stiffness and shape of the first millimetres."""
+    """`soft.press_stiffness` and `soft.press_shape`: of the first millimetres."""
     young, nu = _elastic(s)
     side, length = _block(s)
     gap = float(s.position("cube")[2] - s.position("foam")[2]) - side / 2
@@ -303,7 +303,10 @@ def beam_is_pressed(s: SetUp) -> Prediction:
     return _made(
         "beam_is_pressed", s,
         {
-            "stiffness": Number(soft.clamped_press(young, nu, side, length), "N/m", "up to 5 mm"),
+            "stiffness": Number(
+                soft.press_stiffness(young, nu, side, length, cube[1] / 2), "N/m",
+                "force over the cube's way, up to 5 mm",
+            ),
             "gap": Number(gap, "m", "way of the cube until it touches"),
             **{
                 f"deflection_{round(1e3 * at)}": Number(

@@ -154,14 +154,14 @@ def twisted(
     )
 
 
-def clamped_press(young: float, poisson: float, side: float, length: float) -> float:
-    """F / d = 1 / (L^3 / 192 E I + L / 4 kappa G A) of a beam pressed in its middle [N/m].
+def press_stiffness(young: float, poisson: float, side: float, length: float, half: float) -> float:
+    """F / d of a beam pressed by a flat face, d the way of the face [N/m].
 
-    Both ends clamped; linear, for d up to about a tenth of the depth.
+    As `press_shape`: the face rests on the beam by its two edges, where the beam is d low. At a
+    point (``half`` 0): 1 / (L^3 / 192 E I + L / 4 kappa G A). Linear, for d up to about a tenth of
+    the depth.
     """
-    bend = young * side**4 / 12
-    shear = shear_coefficient(poisson) * shear_modulus(young, poisson) * side**2
-    return 1 / (length**3 / (192 * bend) + length / (4 * shear))
+    return 2 * young / _pressed(poisson, side, length, half, length / 2 - half)
 
 
 def press_shape(poisson: float, side: float, length: float, half: float, at: float) -> float:
@@ -177,16 +177,19 @@ def press_shape(poisson: float, side: float, length: float, half: float, at: flo
         half: half the length of the face that presses [m].
         at: from the middle, along the beam [m].
     """
+    there, middle = (
+        _pressed(poisson, side, length, half, x) for x in (length / 2 - abs(at), length / 2)
+    )
+    return there / middle
+
+
+def _pressed(poisson: float, side: float, length: float, half: float, x: float) -> float:
+    """E w of two loads of 1 N each, x from the nearer clamp [N/m]."""
     arm = length / 2 - half
-    # Of loads of 1 N: E I w over E, E A w / (kappa G / E) over E.
     bend, shear = side**4 / 12, shear_coefficient(poisson) / (2 * (1 + poisson)) * side**2
     moment = arm * (length - arm) / length
-
-    def deflection(x: float) -> float:
-        past = max(0.0, x - arm)
-        return (moment * x**2 / 2 - x**3 / 6 + past**3 / 6) / bend + min(x, arm) / shear
-
-    return deflection(length / 2 - abs(at)) / deflection(length / 2)
+    past = max(0.0, x - arm)
+    return (moment * x**2 / 2 - x**3 / 6 + past**3 / 6) / bend + min(x, arm) / shear
 
 
 @dataclass(frozen=True)
