@@ -1,15 +1,22 @@
 """Numbers of an ideal that the stated parameters have not: shown, and nothing is ranked by them."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 from wmeval.assets.gauge_cards import family
+from wmeval.envs.gauge.build import build
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
 from wmeval.eval.sweep.compare import errors_of
 from wmeval.eval.sweep.explain import worst
+from wmeval.eval.sweep.measure import measure
 from wmeval.eval.sweep.results import SweepResults
-from wmeval.eval.sweep.tables import number_lines
+from wmeval.eval.sweep.tables import main_lines, number_lines
 from wmeval.eval.truths import predict
+from wmeval.records import StateLog
+from wmeval.scene import DYNAMIC
 
 
 def passed_on(cell, value):
@@ -62,3 +69,70 @@ def test_what_takes_impacts_without_loss_is_marked():
     (form,) = predict(family("newtons_cradle"), "1", "metal")
     marked = {name for name, n in form.numbers.items() if n.ideal}
     assert marked == {"mte_first", "lsd"}
+
+
+ITSELF = {
+    # metric, baseline, the form's number, values of which the last is the truest
+    "pendulum/1/metal": ("pd_fourier", 1.14, "period", (1.43, 1.11, 1.25)),
+    "newtons_cradle/1/metal": ("mte_first", 93.02, "mte_of_restitution", (98.0, 29.0, 20.0)),
+    "pendulum/2/metal": ("el", 0.0, "energy_loss", (0.9, -0.2, 0.01)),
+}
+
+
+def results_by(task, metric, baseline, number, values):
+    (form,) = predict(family(task.split("/")[0]), *task.split("/")[1:])
+    said = form.numbers[number]
+    cells = planning.plan(
+        parse_engines("bullet,physx,newton"), planning.tasks_of(task), ["tuned"], {}, twice="none"
+    )
+    made = tuple(
+        CellResult(
+            cell=c, key=c.engine.label, status="ok",
+            measurements=(
+                Measurement(metric=metric, value=v, unit=said.unit, baseline=baseline, counts=True),
+                Measurement(metric=number, truth=form.truth, value=v, expected=said.value,
+                            unit=said.unit, ideal=said.ideal, counts=True),
+            ),
+        )
+        for c, v in zip(cells, values, strict=True)
+    )  # fmt: skip
+    return SweepResults(wmeval="0", engines=tuple(c.engine for c in cells), versions={}, cells=made)
+
+
+@pytest.mark.parametrize("task", ITSELF)
+def test_the_truest_is_the_best_and_not_the_nearest_to_a_recording(task):
+    results = results_by(task, *ITSELF[task])
+    (line,) = [x for x in main_lines(results, "tuned") if any(e.best for e in x.entries)]
+    assert [e.best for e in line.entries] == [False, False, True]
+
+
+def test_rests_which_no_closed_form_has_with_the_stated_loss_have_no_best():
+    results = results_by("newtons_cradle/1/metal", "lsd", 0.38, "lsd", (0.1, 0.43, 0.38))
+    assert not any(e.best for x in main_lines(results, "tuned") for e in x.entries)
+
+
+def test_nearer_to_a_recording_is_no_regression_undone():
+    results = results_by("newtons_cradle/1/metal", "mte_first", 93.02, "mte_first", (98, 29, 20))
+    assert {errors_of(m) for r in results.cells for m in r.measurements} == {None}
+
+
+def test_published_rests_are_read_off_positions_as_motion_capture_has_them():
+    # 0.38 s is published; with the engine's speeds the same course rests half its period.
+    card = family("newtons_cradle")
+    built = build(card, "1", "metal")
+    (form,) = predict(card, "1", "metal")
+    t = np.arange(120) / 30
+    names = tuple(b.name for b in built.scene.bodies)
+    ball, shape = names.index("ball_5"), (len(t), len(names))
+    position, velocity = np.zeros((*shape, 3)), np.zeros((*shape, 3))
+    position[:, ball] = form.trajectory(t)
+    late, early = form.trajectory(t + 1e-6), form.trajectory(np.maximum(t - 1e-6, 0))
+    velocity[:, ball] = (late - early) / 2e-6
+    state = StateLog(
+        names, Fraction(1, 30), np.arange(len(t)), position, np.tile([1.0, 0, 0, 0], (*shape, 1)),
+        velocity, np.zeros((*shape, 3)), np.ones(shape, bool), np.full(shape, DYNAMIC, np.uint8),
+    )  # fmt: skip
+    rests = {m.truth: m.value for m in measure(card, "1", "metal", built, state)
+             if m.metric == "lsd"}  # fmt: skip
+    assert rests[""] == pytest.approx(11 / 30)
+    assert rests[form.truth] == pytest.approx(13 / 30)

@@ -63,9 +63,7 @@ def errors_of(m: Measurement) -> tuple[float, float, float] | None:
         right = m.expected
     elif m.error is not None or m.metric == "el":
         right = 0.0
-    elif m.baseline is not None:
-        right = m.baseline
-    else:
+    else:  # Nearer to a recording is not nearer to what the stated parameters ask for.
         return None
     ends = sorted((abs(low - right), abs(high - right)))
     least = 0.0 if low <= right <= high else ends[0]

@@ -171,7 +171,8 @@ def _alone(card: Family, record: Record) -> list[Measurement]:
 
 
 _BY_ITSELF: Mapping[str, Callable[[Record], tuple[str, float]]] = {
-    "lsd": lambda r: ("s", r.longest_rest()),
+    # As motion capture tells it, which has no speeds: the closed form's number has the engine's.
+    "lsd": lambda r: ("s", gauge.longest_rest(r.path("ball_5"), RECORD_HZ)),
     "mte_first": lambda r: ("%", 100 * r.momentum_transfer()),
     "pd_fourier": lambda r: ("s", gauge.pd_fourier(r.swing(), RECORD_HZ).raw),
     "el": lambda r: ("1", r.energy_loss().raw),

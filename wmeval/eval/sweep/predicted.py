@@ -70,7 +70,7 @@ class Record:
         return gauge.energy_loss(self.path("ball")[:, 2], self.hanging("ball"))
 
     def longest_rest(self) -> float:
-        """Of the cradle's last ball [s]."""
+        """Of the cradle's last ball, by the speeds that the engine tells [s]."""
         i = self.state.body("ball_5")
         return gauge.longest_rest(
             self.state.position[:, i], RECORD_HZ, velocities=self.state.linear_velocity[:, i]
