@@ -137,6 +137,53 @@ def test_stiffness_is_read_from_how_far_a_strip_and_a_bar_hang():
         assert CHECKS[kind].measure(log) == pytest.approx(wanted, rel=1e-9)
 
 
+def struck(restitution, *, spun=0.0):
+    """The suite's two balls: an impulse along their centres at contact, and one across it."""
+    r = 0.05
+    first = np.array((-0.3, 0.03, 0.0)) + T[:109, None] * (1.0, 0.0, 0.0)
+    second = np.zeros((109, 3))
+    normal = np.array((math.sqrt(1 - 0.3**2), -0.3, 0.0))
+    met = 0.3 - 0.1 * normal[0]
+    after = T[:109] >= met
+    across = np.cross((0.0, 0.0, 1.0), normal)
+    pull = (1 + restitution) * normal[0] / (1 + 1 / 2) * normal + spun * across
+    linear = np.zeros((109, 2, 3))
+    linear[:, 0] = (1.0, 0.0, 0.0)
+    linear[after, 0] -= pull
+    linear[after, 1] += pull / 2
+    late = np.where(after, T[:109] - met, 0.0)[:, None]
+    first -= late * pull
+    second += late * pull / 2
+    angular = np.zeros((109, 2, 3))
+    turn = -spun * np.cross(normal, across)
+    angular[after, 0] = r * turn / (0.4 * r**2)
+    angular[after, 1] = r * turn / (0.4 * r**2 * 2)
+    return log_of(np.stack([first, second], axis=1), linear=linear, angular=angular)
+
+
+COLLISIONS = ("collision_momentum", "collision_spin", "collision_restitution")
+
+
+@pytest.mark.parametrize("spun", [0.0, 0.1])
+def test_balls_that_strike_each_other_keep_their_momentum(spun):
+    for restitution in (0.0, 0.49, 1.0):
+        log = struck(restitution, spun=spun)
+        drift, turned, found = (CHECKS[n].measure(log) for n in COLLISIONS)
+        assert (drift, turned) == (pytest.approx(0.0, abs=1e-12), pytest.approx(0.0, abs=1e-12))
+        assert found == pytest.approx(restitution, abs=1e-12)
+    lost = struck(0.49)
+    lost.state.linear_velocity[lost.state.times > 0.5, 1] *= 0.9
+    assert CHECKS["collision_momentum"].measure(lost) > 0.01
+
+
+@pytest.mark.parametrize("name", COLLISIONS)
+def test_balls_that_go_through_each_other_have_not_collided(name):
+    first = path(109, x=-0.3 + T[:109], y=0.03)
+    log = log_of(np.concatenate([first, np.zeros((109, 1, 3))], axis=1))
+    with pytest.raises(UserError, match="did not strike"):
+        CHECKS[name].measure(log)
+
+
 @pytest.mark.parametrize("engine", ["bullet", "physx"])
 def test_an_engine_gives_what_is_asked(engine):
     engine_here(engine)

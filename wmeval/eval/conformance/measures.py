@@ -15,6 +15,7 @@ from wmeval.eval.conformance.scenes import (
     FOAM,
     GRAVITY,
     LEG,
+    STRIKER,
     STRIP,
     bar_block,
     strip_sheet,
@@ -22,6 +23,7 @@ from wmeval.eval.conformance.scenes import (
 from wmeval.records import WorldLog
 
 F8 = NDArray[np.float64]
+_MASSES = np.array((STRIKER["mass"], STRIKER["other_mass"]))
 
 
 def acceleration(times: F8, along: F8) -> float:
@@ -116,21 +118,55 @@ def precession(log: WorldLog) -> float:
     return float(np.polyfit(log.state.times, turned, 1)[0])
 
 
+def _struck(log: WorldLog) -> None:
+    """Raise unless the second of the two balls has been set moving by the first.
+
+    Raises:
+        UserError: it has not.
+    """
+    speed = np.linalg.norm(log.state.linear_velocity[:, :2], axis=2)
+    if speed[-1, 1] < 0.1 * speed[0, 0]:
+        raise UserError("the first ball did not strike the second")
+
+
 def momentum_drift(log: WorldLog) -> float:
-    """Change of the two balls' momentum over what the first had."""
-    masses = np.array((1.0, 2.0))
-    momentum = (log.state.linear_velocity[:, :2] * masses[:, None]).sum(axis=1)
+    """Change of the two balls' momentum over what the first had.
+
+    Raises:
+        UserError: they did not meet.
+    """
+    _struck(log)
+    momentum = (log.state.linear_velocity[:, :2] * _MASSES[:, None]).sum(axis=1)
     return float(np.linalg.norm(momentum[-1] - momentum[0]) / np.linalg.norm(momentum[0]))
 
 
 def spin_drift(log: WorldLog) -> float:
-    """Change of the two balls' angular momentum about the origin over what the first had."""
-    masses = np.array((1.0, 2.0))[:, None]
-    state = log.state
+    """Change of the two balls' angular momentum about the origin over what the first had.
+
+    Raises:
+        UserError: they did not meet.
+    """
+    _struck(log)
+    state, masses = log.state, _MASSES[:, None]
     orbit = np.cross(state.position[:, :2], state.linear_velocity[:, :2]) * masses
-    own = 0.4 * 0.05**2 * state.angular_velocity[:, :2] * masses
+    own = 0.4 * STRIKER["radius"] ** 2 * state.angular_velocity[:, :2] * masses
     total = (orbit + own).sum(axis=1)
     return float(np.linalg.norm(total[-1] - total[0]) / np.linalg.norm(total[0]))
+
+
+def ball_restitution(log: WorldLog) -> float:
+    """Speed at which the two balls part along their centres at contact, over that before.
+
+    Where the centres are then follows from where the first ball goes by: no gravity bends its way.
+
+    Raises:
+        UserError: they did not meet.
+    """
+    _struck(log)
+    aside = STRIKER["aside"] / (2 * STRIKER["radius"])
+    normal = np.array((math.sqrt(1 - aside**2), -aside, 0.0))
+    nearing = (log.state.linear_velocity[:, 0] - log.state.linear_velocity[:, 1]) @ normal
+    return float(-nearing[-1] / nearing[0])
 
 
 def _hang(log: WorldLog, name: str, numbers: Sequence[int]) -> float:

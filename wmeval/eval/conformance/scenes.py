@@ -179,15 +179,20 @@ def top() -> Scene:
     return _scene(disc, joints=(point,))
 
 
+STRIKER = {"radius": 0.05, "mass": 1.0, "other_mass": 2.0, "aside": 0.03, "restitution": 0.7}
+"""Two balls: of which radius [m], masses [kg], by how much the first is aside [m], each one's e."""
+
+
 def collision() -> Scene:
     """A ball strikes another, of another mass, aside of its middle."""
+    ball = Sphere(radius=STRIKER["radius"])
     first = _body(
-        "first", Sphere(radius=0.05), mass=1.0, position=(-0.3, 0.03, 0.0), friction=0.3,
-        restitution=0.7, linear_velocity=(1.0, 0.0, 0.0),
+        "first", ball, mass=STRIKER["mass"], position=(-0.3, STRIKER["aside"], 0.0), friction=0.3,
+        restitution=STRIKER["restitution"], linear_velocity=(1.0, 0.0, 0.0),
     )  # fmt: skip
     second = _body(
-        "second", Sphere(radius=0.05), mass=2.0, position=(0.0, 0.0, 0.0), friction=0.3,
-        restitution=0.7,
+        "second", ball, mass=STRIKER["other_mass"], position=(0.0, 0.0, 0.0), friction=0.3,
+        restitution=STRIKER["restitution"],
     )  # fmt: skip
     return _scene(first, second, gravity=0.0)
 

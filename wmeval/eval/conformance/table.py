@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from wmeval.eval.conformance.measures import (
+    ball_restitution,
     cloth_friction,
     creep,
     effective_friction,
@@ -27,6 +28,7 @@ from wmeval.eval.conformance.scenes import (
     GRAVITY,
     LEG,
     MU,
+    STRIKER,
     STRIP,
     bar,
     bouncing,
@@ -101,6 +103,9 @@ def _checks() -> Iterable[Check]:
                 momentum_drift, "an oblique impact of two balls keeps their momentum")  # fmt: skip
     yield Check("collision_spin", "angular momentum drift", "1", 0.0, 0.02, 0.6, RATE, collision,
                 spin_drift, "and their angular momentum, spin and orbit together")  # fmt: skip
+    yield Check("collision_restitution", "restitution e of balls", "1", STRIKER["restitution"] ** 2,
+                0.03, 0.6, RATE, collision, ball_restitution,
+                "two balls of 0.7 part at 0.7^2 of their speed along their centres")  # fmt: skip
     yield Check("cloth_stretch", "stretch K_s", "N/m", STRIP["stretch"],
                 0.1 * STRIP["stretch"], 1.0, RATE, strip, effective_stretch,
                 "a strip hangs by its own weight: w L^2 / 2 K_s longer")  # fmt: skip
