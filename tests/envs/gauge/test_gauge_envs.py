@@ -239,21 +239,6 @@ def test_only_tables_say_what_departs_and_engines_say_whether_they_have_ropes():
     ]  # fmt: skip
 
 
-def test_regimes_of_stiffness_are_told_for_every_textile():
-    card = families()["textile_bending"]
-    regimes = {}
-    for material in card.materials:
-        env = make("TextileBending", engine="newton", material=material)
-        env._built = build(card, "1", material)
-        from wmeval.envs.gauge.configurations import regimes as of
-
-        told = of(card, "1", material, env.solving, "newton", env._built)
-        regimes[material] = told["textile"]["regime"]
-        assert told["textile"]["edge_ke"] > 0
-    # Only uniform cloth keeps its measured shear stiffness.
-    assert {m for m, r in regimes.items() if r == "measured"} == {"uniform"}
-
-
 def test_fitted_numbers_come_from_a_file(tmp_path):
     path = tmp_path / "fit.yaml"
     path.write_text(

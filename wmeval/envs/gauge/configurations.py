@@ -22,12 +22,14 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, JsonValue, ValidationError
 
-from wmeval.assets.gauge_cards import Family, Properties
-from wmeval.assets.gauge_mapping import newton_textile
-from wmeval.deformables import mean_edge, rest_shape
-from wmeval.envs.gauge.build import Built, setup_of
-from wmeval.envs.gauge.genesis_numbers import genesis_textile_numbers
+from wmeval.assets.gauge_cards import Family
+from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.solver_rows import OF_FAMILY, PUBLISHED, ROWS, TUNED
+from wmeval.envs.gauge.textile_numbers import (
+    genesis_textile_numbers,
+    isaac_textile_numbers,
+    newton_textile_numbers,
+)
 from wmeval.errors import UserError, first_problem, what_of
 from wmeval.scene import Card, Cloth
 from wmeval.sim.engines import ENGINES as ALL_ENGINES
@@ -262,35 +264,23 @@ def _fitted(text: str) -> Fitted:
     return Fitted.model_validate(yaml.safe_load(text))
 
 
-def regimes(card: Family, subtask: str, material: str, settings: Settings, engine: str,
-            built: Built) -> dict[str, JsonValue]:  # fmt: skip
+def regimes(engine: str, config: EngineConfig, dt: Fraction, built: Built) -> dict[str, JsonValue]:
     """What became of measured stiffness: chosen numbers and whether a fall-back stands behind them.
 
     Args:
-        card: the family.
-        subtask: of it.
-        material: of it.
-        settings: by which it is solved.
         engine: that takes them.
+        config: by which it does, with everything that a user or a grid put over it.
+        dt: substep [s].
         built: the world.
     """
     out: dict[str, JsonValue] = {f"{c.body}.poisson": c.told for c in built.ratios}
-    properties = setup_of(card, subtask, material, settings.changes).properties
     for item in built.scene.deformables:
-        if isinstance(item, Cloth):
-            own: Properties = properties[item.name]
-            stretch, hinge = own.number("stretch_stiffness"), own.number("bend_stiffness")
-            if engine == "newton":
-                chosen = newton_textile(
-                    stretch=stretch, shear=own.number("shear_stiffness"), hinge=hinge,
-                    edge_length=mean_edge(rest_shape(item, built.meshes)),
-                )  # fmt: skip
-                out[item.name] = {
-                    "tri_ke": chosen.tri_ke, "tri_ka": chosen.tri_ka, "edge_ke": chosen.edge_ke,
-                    "regime": chosen.regime,
-                }  # fmt: skip
-            if engine == "genesis":
-                out[item.name] = genesis_textile_numbers(
-                    item, built.meshes, settings.config.options, settings.hz
-                )
+        if not isinstance(item, Cloth):
+            continue
+        if engine == "newton":
+            out[item.name] = newton_textile_numbers(item, built.meshes, config.options)
+        elif engine == "genesis":
+            out[item.name] = genesis_textile_numbers(item, built.meshes, config.options, dt)
+        elif engine == "isaac":
+            out[item.name] = isaac_textile_numbers(item)
     return out

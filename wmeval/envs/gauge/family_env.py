@@ -138,7 +138,7 @@ class FamilyEnv(WorldEnv):
             "config": solving.name,
             "solver": solving.solver,
             "hz": float(1 / self.clock.dt),
-            "regimes": regimes(card, self.subtask, self.material, solving, self.engine, self.built),
+            "regimes": regimes(self.engine, self._config(), self.clock.dt, self.built),
             "drives": dict(self.built.drives.hashes),
             "settled_s": self.built.drives.settle,
         }

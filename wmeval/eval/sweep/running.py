@@ -201,8 +201,7 @@ def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
         "drives": dict(ready.built.drives.hashes),
         **({"drive": Path(cell.drive).name} if cell.drive else {}),
         "regimes": regimes(
-            ready.card, cell.subtask, cell.material, ready.settings, cell.engine.adapter,
-            ready.built,
+            cell.engine.adapter, ready.spec.config, ready.spec.clock.dt, ready.built
         ),
         **({"fitted_on": ready.settings.fitted_on} if ready.settings.fitted_on else {}),
     }  # fmt: skip

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.gauge_mapping import isaac_textile
+from wmeval.assets.gauge_mapping import IsaacTextile, isaac_textile
 from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
 from wmeval.jobs import installed
@@ -59,6 +59,14 @@ LIMIT = 3600.0
 """Time-out of a job where none is given [s]."""
 MAX_ITERATIONS = 255
 _CONTACTS = Contacts.empty()
+
+
+def textile(item: Cloth) -> IsaacTextile:
+    """A cloth's numbers by GAUGE's mapping."""
+    return isaac_textile(
+        stretch=item.stretch, shear=item.shear, hinge=max(item.bending, 1e-12),
+        thickness=item.thickness,
+    )  # fmt: skip
 
 
 class IsaacEngine(Stage):
@@ -241,10 +249,7 @@ class IsaacEngine(Stage):
             "linear_velocity": list(item.linear_velocity),
         }  # fmt: skip
         if isinstance(item, Cloth):
-            chosen = isaac_textile(
-                stretch=item.stretch, shear=item.shear, hinge=max(item.bending, 1e-12),
-                thickness=item.thickness,
-            )  # fmt: skip
+            chosen = textile(item)
             return {
                 **common, "density": item.areal_density / item.thickness,
                 "thickness": item.thickness, "young": chosen.young,

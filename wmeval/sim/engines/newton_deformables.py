@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.assets.gauge_mapping import newton_textile
+from wmeval.assets.gauge_mapping import NewtonTextile, newton_textile
 from wmeval.conventions import quaternion_to_matrix
 from wmeval.deformables import RestShape, mean_edge, rest_shape
 from wmeval.errors import UserError
@@ -105,16 +105,21 @@ def _add_particles(making: Making, item: Deformable, rest: RestShape) -> None:
         )  # fmt: skip
 
 
-def textile(item: Cloth, rest: RestShape, numbers: Mapping[str, float]) -> dict[str, float]:
-    """Newton's numbers of a cloth: the mapping's, or the options' where they say."""
-    mapped = newton_textile(
+def mapped(item: Cloth, rest: RestShape) -> NewtonTextile:
+    """A cloth's numbers by GAUGE's mapping."""
+    return newton_textile(
         stretch=item.stretch,
         shear=item.shear,
         hinge=max(item.bending, 1e-12),
         edge_length=mean_edge(rest),
     )
+
+
+def textile(item: Cloth, rest: RestShape, numbers: Mapping[str, float]) -> dict[str, float]:
+    """Newton's numbers of a cloth: the mapping's, or the options' where they say."""
+    made = mapped(item, rest)
     return {
-        key: numbers[key] or float(getattr(mapped, key)) for key in ("tri_ke", "tri_ka", "edge_ke")
+        key: numbers[key] or float(getattr(made, key)) for key in ("tri_ke", "tri_ka", "edge_ke")
     }
 
 
