@@ -111,10 +111,10 @@ class Spoilt(bullet.BulletEngine):
         if float(state.times[-1]) >= 0.2:
             if self.how == "slow":
                 time.sleep(0.3)
-            elif self.how == "raise":
+            elif self.how == "raise" or (self.how == "breaks" and state.times[-1] > 0.28):
                 raise RuntimeError("the solver gave up")
             else:
-                value = math.nan if self.how == "nan" else 1e5
+                value = 1e5 if self.how == "far" else math.nan
                 moved = np.full_like(state.position, value)
                 state = type(state)(
                     state.bodies, state.dt,
@@ -133,6 +133,8 @@ class Spoilt(bullet.BulletEngine):
             "diverged",
             "diverged at t = 0.2 s: a body is 1.73e+05 m away, the scene ends at 30 m",
         ),
+        # It breaks three frames later at what went wrong.
+        ("breaks", "diverged", "diverged at t = 0.2 s: a body has no finite position"),
         ("raise", "crash", "RuntimeError: the solver gave up at t = 0.167 s"),
         ("slow", "time_out", "time-out after 0.25 s, at t = 0.2 s of 0.567 s"),
     ],

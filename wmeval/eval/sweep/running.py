@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,9 @@ FAR = 30.0
 LEAST_SIZE = 1.0
 """Of a scene, for that bound [m]."""
 
+
+LOOK = 0.2
+"""Seconds of work after which a cell's new frames are looked at."""
 
 last_world: list[World] = []
 """The world whose worker, with its compiled kernels, the next cell of this process takes over."""
@@ -210,22 +213,49 @@ def _facts(cell: Cell, ready: Prepared) -> dict[str, JsonValue]:
 def _advance(
     world: World, spec: WorldSpec, ready: Prepared, states: list[WorldLog], limit: float | None
 ) -> tuple[Status, str]:
-    """Record frames until the end, or until something is wrong."""
-    start = time.perf_counter()
+    """Record frames until the end, or until something is wrong.
+
+    Frames are looked at together, those of `LOOK` seconds of work: a look costs as much as a quick
+    engine's frame. What is said and kept is as if each was looked at as it came.
+    """
+    start = looked = time.perf_counter()
     step, frames = spec.clock.substeps, ready.frames
     room = room_of(spec)
     probe = Probe("last")
+    new: list[WorldLog] = []
+
+    def look() -> tuple[Status, str] | None:
+        bad = _first_diverged(new, room)
+        states.extend(new if bad is None else new[: bad[0]])
+        new.clear()
+        if bad is None:
+            return None
+        return "diverged", f"diverged at t = {len(states) / RECORD_HZ:.3g} s: {bad[1]}"
+
     for frame in range(1, frames):
-        row = world.advance((), frame * step, probe)
-        at = frame / RECORD_HZ
-        wrong = _diverged(row.state, room)
-        if wrong:
-            return "diverged", f"diverged at t = {at:.3g} s: {wrong}"
-        states.append(row)
-        if limit is not None and frame < frames - 1 and time.perf_counter() - start > limit:
-            end = (frames - 1) / RECORD_HZ
+        try:
+            new.append(world.advance((), frame * step, probe))
+        except Exception:
+            # An engine may well break at what has gone wrong before.
+            if (ended := look()) is not None:
+                return ended
+            raise
+        now = time.perf_counter()
+        late = limit is not None and frame < frames - 1 and now - start > limit
+        if (late or frame == frames - 1 or now - looked > LOOK) and (ended := look()) is not None:
+            return ended
+        if late:
+            at, end = frame / RECORD_HZ, (frames - 1) / RECORD_HZ
             return "time_out", f"time-out after {limit:g} s, at t = {at:.3g} s of {end:.3g} s"
+        looked = now if not new else looked
     return "ok", ""
+
+
+def _first_diverged(rows: Sequence[WorldLog], room: tuple[F8, float]) -> tuple[int, str] | None:
+    """The first row in which something is wrong, and what."""
+    if not rows or not _diverged(WorldLog.concatenate(list(rows)).state, room):
+        return None
+    return next((k, said) for k, row in enumerate(rows) if (said := _diverged(row.state, room)))
 
 
 def room_of(spec: WorldSpec) -> tuple[F8, float]:
