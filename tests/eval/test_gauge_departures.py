@@ -1,0 +1,51 @@
+"""Cards say where the build sheet's numbers were corrected, with the numbers that stand now."""
+
+import pytest
+
+from wmeval.assets.gauge_cards import families
+from wmeval.assets.gauge_profiles import motion
+from wmeval.eval.truths import predict
+from wmeval.eval.truths.chain import chain_transfer
+
+SHEET = "build sheet"
+
+
+def note_of(family):
+    (note,) = [n for n in families()[family].notes if SHEET in n]
+    return " ".join(note.split())
+
+
+@pytest.mark.parametrize(
+    ("family", "number", "scale", "shown", "sheet"),
+    [("rope_winding", "rise", 1e3, "57.8 mm", "32.6 mm"),
+     ("newtons_cradle", "mte_of_restitution", 1, "20.0 %", "13.1 %"),
+     ("foam_shearing", "axial_strain", 1e2, "2.77 %", "2.9 %"),
+     ("foam_bending", "stiffness", 1, "842", "626")],
+)  # fmt: skip
+def test_a_card_tells_the_corrected_number_and_the_sheets(family, number, scale, shown, sheet):
+    card = families()[family]
+    (form,) = predict(card, "1", next(iter(card.subtasks["1"].frames)))
+    digits = len(shown.split()[0].partition(".")[2])
+    assert f"{scale * form.numbers[number].value:.{digits}f}" == shown.split()[0]
+    assert shown in note_of(family)
+    assert sheet in note_of(family)
+
+
+def test_the_sheets_numbers_are_what_the_notes_say_they_leave_out():
+    # One impact of each pair alone; a rise without what the rope gives back; a bow without shear.
+    e = families()["newtons_cradle"].body_properties("1", "metal", "ball_1").number("restitution")
+    assert 100 * ((1 + e) / 2) ** 4 == pytest.approx(13.1, abs=0.05)
+    assert 100 * chain_transfer(e, 5) == pytest.approx(20.0, abs=1e-3)
+    assert 1e3 * 0.8**2 / (2 * 9.81) == pytest.approx(32.6, abs=0.05)
+    assert 100 * 0.6 * (0.044 / 0.2) ** 2 == pytest.approx(2.9, abs=0.05)
+
+
+def test_the_funnels_ball_ends_above_the_breadboard_and_not_below():
+    card = families()["funnel"]
+    (drive,) = card.drives("1", "rayon")
+    down = -float(motion(drive, [10.0]).offset[0][2])
+    height = card.poses("1", "rayon")["ball"].position[2] - card.bodies["ball"].shape.diameter / 2
+    assert height - down == pytest.approx(3e-3)
+    assert height - 0.32 < 0
+    assert f"{down:.2f} m" in note_of("funnel")
+    assert "0.32 m" in note_of("funnel")
