@@ -193,6 +193,18 @@ class BulletBodies:
         )
         return state[6], state[7]
 
+    def read_state(self, number: int, client: int) -> tuple[Vec, Quat, Vec, Vec]:
+        """Position, ``xyzw`` quaternion, linear and angular velocity of a body, jointed or not."""
+        if number in self.linked:
+            state = self._p.getLinkState(
+                number, LINK, computeLinkVelocity=1, computeForwardKinematics=1,
+                physicsClientId=client,
+            )  # fmt: skip
+            return state[0], state[1], state[6], state[7]
+        position, quaternion = self._p.getBasePositionAndOrientation(number, client)
+        linear, angular = self._p.getBaseVelocity(number, client)
+        return position, quaternion, linear, angular
+
     def number(self, body: int) -> int:
         """The PyBullet number of a body.
 
