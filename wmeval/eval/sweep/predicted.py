@@ -17,6 +17,7 @@ from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.gauge import EnergyLoss
 from wmeval.eval.sweep.carried import led
+from wmeval.eval.truths.blocks import whole_swings
 from wmeval.eval.truths.prediction import Number, Prediction
 from wmeval.records import StateLog
 from wmeval.scene import Cloth, Sheet
@@ -248,17 +249,16 @@ def _hangs_bent(r: Record, p: Prediction) -> dict[str, float]:
         slopes[name] = np.degrees(np.arcsin(-turn[:, 2, 1]))
         end = r.path(name) + turn[:, :, 1] * r.length(name) / 2
     down, out = root[2] - end[:, 2], end[:, 1] - root[1] - r.length("pedestal") / 2
-    over = down > (down.max() + down.min()) / 2
-    through = np.flatnonzero(~over[:-1] & over[1:])
-    if len(through) < 2:
+    found = whole_swings(down)
+    if found is None:
         return {}
-    swings = slice(through[0], through[-1])
+    swings, count = found
     return {
-        "drop": float(down[swings].mean()),
-        "reach": float(out[swings].mean()),
-        "angle_2": float(slopes["cube_2"][swings].mean()),
-        "angle_4": float(slopes["cube_4"][swings].mean()),
-        "frequency": (len(through) - 1) * RECORD_HZ / float(through[-1] - through[0]),
+        "mean_drop": float(down[swings].mean()),
+        "mean_reach": float(out[swings].mean()),
+        "mean_angle_2": float(slopes["cube_2"][swings].mean()),
+        "mean_angle_4": float(slopes["cube_4"][swings].mean()),
+        "frequency": count * RECORD_HZ / (swings.stop - swings.start),
     }
 
 

@@ -139,7 +139,9 @@ _ROWS = (
     ),
     ClosedForm(
         "blocks_hang", ("cantilever_beam",), _ALL, soft.blocks_hang,
-        "at rest", "Reissner's beam, root moment by shooting (soft.block_cantilever)", 0.10,
+        "at rest, and in the mean of an undamped swing from level",
+        "Reissner's beam, root moment by shooting (soft.block_cantilever); "
+        "a chain of Timoshenko's beams in turning frames (blocks.block_swing)", 0.10,
     ),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from wmeval.assets.gauge_mapping import poisson
 from wmeval.assets.gauge_markers import markers
 from wmeval.eval.metrics.surfaces import face_areas
 from wmeval.eval.truths import flexible, soft
+from wmeval.eval.truths.blocks import block_swing
 from wmeval.eval.truths.prediction import Number, Prediction, SetUp
 
 F8 = NDArray[np.float64]
@@ -220,7 +221,7 @@ def block_stretches(s: SetUp) -> Prediction:
         out: F8 = rest * (1 + strain(times))[:, None] ** (1 - nu)
         return out
 
-    final = float(strain(np.array([1e3]))[0])
+    final = float(strain(np.array([s.duration]))[0])
     euler, engesser = soft.buckling_strain(side, length, nu)
     change = soft.facet_stretch(final, nu)
     numbers = {
@@ -242,7 +243,7 @@ def block_shears(s: SetUp) -> Prediction:
     """`soft.clamped_shear` and the strains that it leaves on the +x face's outer facets."""
     young, nu = _elastic(s)
     side, length = _block(s)
-    offset = s.motion("clamp_top", np.array([1e3])).offset[0]
+    offset = s.motion("clamp_top", np.array([s.duration])).offset[0]
     shift = float(np.linalg.norm(offset[:2]))
     made = soft.clamped_shear(young, nu, side, length, shift)
     face = soft.shear_face_strain(made.phi, abs(float(offset[0])), side / 2, length, 0.0625)
@@ -278,8 +279,9 @@ def block_twists(s: SetUp) -> Prediction:
         ]
         return _areas(s, np.array(shapes))
 
-    turn = float(s.motion("clamp_top", np.array([1e3])).angle[0])
-    change = at(np.array([1e3]))[0] - at(np.array([0.0]))[0]
+    turn = float(s.motion("clamp_top", np.array([s.duration])).angle[0])
+    start, end = at(np.array([0.0, s.duration]))
+    change = end - start
     half = len(change) // 2
     return Prediction(
         "block_twists", s.card.id, s.subtask, s.material,
@@ -337,20 +339,29 @@ def rod_sticks_and_slips(s: SetUp) -> Prediction:
 
 
 def blocks_hang(s: SetUp) -> Prediction:
-    """`soft.block_cantilever` of foam and rubber cubes."""
+    """`soft.block_cantilever` of foam and rubber cubes, and `blocks.block_swing` from level.
+
+    A record of a swing tells no rest: its means are held against those of the same swing undamped.
+    """
     young, nu = _elastic(s, "cube_1")
     side, _ = _block(s, "cube_1")
-    made = soft.block_cantilever(
-        young, nu, side, 2, s.number("cube_1", "mass"), s.number("cube_2", "mass")
-    )
+    masses = s.number("cube_1", "mass"), s.number("cube_2", "mass")
+    made = soft.block_cantilever(young, nu, side, 2, *masses)
+    swing = block_swing(young, nu, side, 2, *masses, duration=s.duration)
+    first, second = (math.degrees(a) for a in made.angles)
+    mean = "in the mean of whole swings from level, undamped"
     return _made(
         "blocks_hang", s,
         {
             "drop": Number(made.drop, "m", "of the end, at rest"),
             "reach": Number(made.reach, "m", "of the end from the root, at rest"),
-            "angle_2": Number(math.degrees(made.angles[0]), "deg", "of the first rubber cube"),
-            "angle_4": Number(math.degrees(made.angles[1]), "deg", "of the second"),
-            "outer_strain": Number(made.outer_strain, "1", "greatest, of the foam"),
-            "frequency": Number(made.frequency, "Hz", "of small swings"),
+            "angle_2": Number(first, "deg", "of the first rubber cube, at rest"),
+            "angle_4": Number(second, "deg", "of the second, at rest"),
+            "outer_strain": Number(made.outer_strain, "1", "greatest, of the foam, at rest"),
+            "mean_drop": Number(swing.drop, "m", mean),
+            "mean_reach": Number(swing.reach, "m", mean),
+            "mean_angle_2": Number(math.degrees(swing.angles[0]), "deg", mean),
+            "mean_angle_4": Number(math.degrees(swing.angles[1]), "deg", mean),
+            "frequency": Number(swing.frequency, "Hz", "of small swings about rest"),
         },
     )  # fmt: skip

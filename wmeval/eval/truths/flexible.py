@@ -183,11 +183,6 @@ def hanging_strain(length: float, weight: float, stretch: float) -> float:
     return weight * length / (2 * stretch)
 
 
-def strip_strain(force: float, stretch: float, width: float) -> float:
-    """F / (K_s width): strain of a strip under a force, its sides free [1]."""
-    return force / (stretch * width)
-
-
 def capstan(friction: float, wrap: float) -> float:
     """e^(mu phi): the greatest ratio of tensions over a wrap of phi [rad] (Euler, Eytelwein)."""
     return math.exp(friction * wrap)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
-from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from wmeval.assets.gauge_cards import GRAVITY
@@ -253,14 +252,12 @@ class Hang:
         reach: how far from the wall that is [m].
         angles: slopes of the rigid blocks below the horizontal [rad].
         outer_strain: greatest bending strain of the foam's faces [1].
-        frequency: of small vertical swings about the straight shape [Hz].
     """
 
     drop: float
     reach: float
     angles: tuple[float, ...]
     outer_strain: float
-    frequency: float
 
 
 def block_cantilever(
@@ -321,33 +318,5 @@ def block_cantilever(
     root = float(brentq(lambda m: walk(m)[1], 0.0, 1.5 * straight, xtol=1e-10))
     state, _, slopes, greatest = walk(root)
     return Hang(
-        float(state[1]), float(state[0]), tuple(slopes), greatest / bend * side / 2,
-        _first_mode(bend, shear, side, blocks, rigid_mass),
+        float(state[1]), float(state[0]), tuple(slopes), greatest / bend * side / 2
     )  # fmt: skip
-
-
-def _first_mode(bend: float, shear: float, side: float, blocks: int, mass: float) -> float:
-    """First frequency of rigid cubes joined by massless Timoshenko beams [Hz]."""
-    phi = 12 * bend / (shear * side**2)
-    k, s = bend / (side**3 * (1 + phi)), side
-    element = k * np.array(
-        [
-            [12, 6 * s, -12, 6 * s],
-            [6 * s, (4 + phi) * s**2, -6 * s, (2 - phi) * s**2],
-            [-12, -6 * s, 12, -6 * s],
-            [6 * s, (2 - phi) * s**2, -6 * s, (4 + phi) * s**2],
-        ]
-    )
-    size = 2 * blocks  # each cube's centre: displacement, slope
-    stiffness, inertia = np.zeros((size, size)), np.zeros((size, size))
-    for b in range(blocks):
-        ends = np.zeros((4, size))
-        if b:
-            ends[0, 2 * b - 2], ends[0, 2 * b - 1] = 1, side / 2
-            ends[1, 2 * b - 1] = 1
-        ends[2, 2 * b], ends[2, 2 * b + 1] = 1, -side / 2
-        ends[3, 2 * b + 1] = 1
-        stiffness += ends.T @ element @ ends
-        inertia[2 * b, 2 * b], inertia[2 * b + 1, 2 * b + 1] = mass, mass * side**2 / 6
-    values = eigh(stiffness, inertia, eigvals_only=True)
-    return float(math.sqrt(values[0]) / (2 * math.pi))
