@@ -30,6 +30,12 @@ def test_regimes_of_stiffness_are_told_for_every_textile():
     # Only uniform cloth keeps its measured shear stiffness.
     assert {m for m, one in found.items() if one["regime"] == "measured"} == {"uniform"}
     assert not any("by_option" in one for one in found.values())
+    # The stretch stiffness is kept in either regime, the shear stiffness in one.
+    for material, one in found.items():
+        asked = CARD.body_properties("1", material, "textile")
+        assert one["acts_as"] == pytest.approx(asked.number("stretch_stiffness"))
+        kept = one["acts_as_shear"] == pytest.approx(asked.number("shear_stiffness"))
+        assert kept is (one["regime"] == "measured")
 
 
 @pytest.mark.parametrize(
@@ -44,6 +50,10 @@ def test_numbers_that_options_give_newton_are_told_as_they_are_used(options, reg
     found = told("newton", **options)
     own = [key for key, value in options.items() if value]
     assert found.pop("regime") == regime
+    # Uniaxial tension and shear of a membrane with two Lame numbers.
+    mu, lame = found["tri_ke"], found["tri_ka"]
+    assert found.pop("acts_as") == pytest.approx(4 * mu * (lame + mu) / (lame + 2 * mu))
+    assert found.pop("acts_as_shear") == mu
     assert found.pop("by_option", []) == own
     assert found == textile(item, rest_shape(item, built.meshes), numbers)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from pydantic import JsonValue
 
-from wmeval.assets.gauge_mapping import genesis_textile
+from wmeval.assets.gauge_mapping import genesis_textile, membrane_stiffness
 from wmeval.deformables import rest_shape
 from wmeval.scene import Cloth, Meshes
 from wmeval.sim.engines.genesis_cloth import OPTIONS
@@ -31,14 +31,17 @@ def newton_textile_numbers(
         options: of the engine; 0 leaves a number to the mapping.
 
     Returns:
-        ``tri_ke``, ``tri_ka`` [N/m], ``edge_ke`` [N], ``regime`` of the membrane and, where options
-        give any of the three, ``by_option``: which.
+        ``tri_ke``, ``tri_ka`` [N/m], ``edge_ke`` [N]; ``acts_as``, ``acts_as_shear`` [N/m]: the
+        stretch and shear stiffness of that membrane, to be compared with what was asked for;
+        ``regime`` of the membrane and, where options give any of the three, ``by_option``: which.
     """
     rest = rest_shape(item, meshes)
     given = {key: float(options.get(key) or 0) for key in ("tri_ke", "tri_ka", "edge_ke")}  # type: ignore[arg-type]
     own: list[JsonValue] = [key for key, value in given.items() if value]
+    chosen = textile(item, rest, given)
+    stretch, shear = membrane_stiffness(chosen["tri_ke"], chosen["tri_ka"])
     return {
-        **textile(item, rest, given),
+        **chosen, "acts_as": stretch, "acts_as_shear": shear,
         "regime": (
             BY_OPTION if given["tri_ke"] or given["tri_ka"] else mapped(item, rest).regime
         ),

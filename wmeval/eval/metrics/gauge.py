@@ -2,7 +2,8 @@
 
 Source: GAUGE, sections 3.2.2 and 3.3.2, appendices B.1 and C.3. Two periods and two momentum
 transfers stand there under one name each; they are kept apart here: `pd_fourier` (engine track) and
-`pd_fit` (video track, eq. 45), `mte_first` (eq. 16) and `mte_mean` (eq. 39). RMSE and the
+`pd_fit` (video track, eq. 45), `mte_first` (eq. 16) and `mte_mean` (eq. 39). The
+video track's two are for recordings of clips; sweeps have the engine track's. RMSE and the
 path-normalised DTW (eq. 2) are those of `wmeval.eval.metrics.trajectory`, on g(t) as (T, D).
 """
 
@@ -42,19 +43,6 @@ def generalised(values: F8, quantity: Quantity) -> F8:
     g = np.asarray(values, np.float64)
     out: F8 = g.reshape(len(g), -1) * SCALES[quantity]
     return out
-
-
-def position_rmse(candidate: F8, reference: F8) -> float:
-    """sqrt(mean over frames and bodies of |x^ - x|^2), unit of the input (ours).
-
-    Eq. 2 is of one body; for B bodies or markers, (T, B, 3), the mean over them is taken, so that
-    more markers do not make a larger error. One body gives eq. 2. Only what is measured in both
-    counts; NaN when nothing is.
-    """
-    a, b = np.asarray(candidate, np.float64), np.asarray(reference, np.float64)
-    if a.ndim != 3 or a.shape != b.shape:
-        raise ValueError(f"two tracks of one shape (T, B, 3) are wanted; got {a.shape}, {b.shape}")
-    return rmse(a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1]))
 
 
 # --- rests and momentum ---------------------------------------------------------------------------

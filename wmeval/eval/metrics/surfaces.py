@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.intp]
-
-Missing = Literal["published", "nan"]
 
 
 def _check(points: F8, faces: I8) -> tuple[F8, I8]:
@@ -80,24 +77,21 @@ def reference_angles(rest: F8, faces: I8) -> F8:
     return np.where(boundary, np.where(corner, math.pi / 2, math.pi), 2 * math.pi)
 
 
-def curvature(points: F8, faces: I8, full: F8, *, missing: Missing = "published") -> F8:
+def curvature(points: F8, faces: I8, full: F8) -> F8:
     """k_i = Theta_i - sum of the angles at marker i, (..., N) [rad] (eq. 14).
 
     The angle deficit: curvature integrated over the marker's surroundings, not divided by their
-    area. A disc's k_i sum to zero in any shape (Gauss and Bonnet). ``published`` leaves the angles
-    of a face that is not measured, or whose markers coincide, out of the sum, as GAUGE does, which
-    makes the deficit jump by them; ``nan`` gives NaN at every marker of such a face (ours).
+    area. A disc's k_i sum to zero in any shape (Gauss and Bonnet). The angles of a face that is not
+    measured, or whose markers coincide, are left out of the sum, as GAUGE does, which makes the
+    deficit jump by them.
 
     Args:
         points: (..., N, 3) [m].
         faces: (F, 3).
         full: (N,) Theta_i of `reference_angles`.
-        missing: what becomes of what is not measured.
     """
     p, f = _check(points, faces)
-    angles = corner_angles(p, f)
-    if missing == "published":
-        angles = np.nan_to_num(angles, nan=0.0)
+    angles = np.nan_to_num(corner_angles(p, f), nan=0.0)
     total = np.zeros(p.shape[:-1])
     for k in range(3):
         for face, marker in enumerate(f[:, k]):
@@ -142,10 +136,4 @@ def ratio_to_start(areas: F8) -> F8:
 def change_from_start(values: F8) -> F8:
     """K(t) - K(0), (T, N), unit of the input (ours): likewise."""
     out: F8 = values - values[0]
-    return out
-
-
-def magnitude(values: F8) -> F8:
-    """Norm over the markers or faces, (T,): the one curve that GAUGE's Fig. 8 shows."""
-    out: F8 = np.linalg.norm(values, axis=-1)
     return out
