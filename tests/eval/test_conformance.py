@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from engine_worlds import engine_here
 
+from wmeval.deformables import rest_shape
 from wmeval.errors import UserError
 from wmeval.eval.conformance import CHECKS, measures, rows_of, run_suite, scenes, spec_of
 from wmeval.eval.sweep.gates import kind_of
@@ -125,8 +126,6 @@ def test_stiffness_is_read_from_how_far_a_strip_and_a_bar_hang():
     ):
         scene = CHECKS[kind].scene()
         item = scene.deformables[0]
-        from wmeval.deformables import rest_shape
-
         rest = rest_shape(item, {}).vertices
         low = rest[:, 2] < rest[:, 2].min() + 1e-9
         weight = (item.areal_density if name == "strip" else item.density) * -scene.gravity[2]
@@ -184,6 +183,57 @@ def test_balls_that_go_through_each_other_have_not_collided(name):
         CHECKS[name].measure(log)
 
 
+def overhung(drooping):
+    """The check's strip, its free end this far down (T,) [m]."""
+    (item,) = CHECKS["cloth_bend"].scene().deformables
+    rest = rest_shape(item, {}).vertices
+    moved = np.repeat(rest[None], len(drooping), axis=0)
+    moved[:, rest[:, 0] > rest[:, 0].max() - 1e-9, 2] -= np.asarray(drooping)[:, None]
+    return log_of(np.zeros((len(drooping), 1, 3)), vertices={"strip": moved})
+
+
+def hinged(bend):
+    """Where a chain of plates with hinges between them comes to rest under its weight: (n, 2) [m].
+
+    What any mesh of flat triangles is when it is bent one way: hinge i turns by M_i h / B.
+    """
+    (item,) = CHECKS["cloth_bend"].scene().deformables
+    h, load = 0.01, item.areal_density * -CHECKS["cloth_bend"].scene().gravity[2]
+    count = item.surface.cells[0]
+    share = np.full(count, load * h)
+    share[-1] /= 2
+    angle = np.zeros(count)
+    for _ in range(400):
+        x = np.concatenate([[0.0], np.cumsum(h * np.cos(angle))])
+        moment = [(share[i:] * (x[i + 1 :] - x[i])).sum() for i in range(1, count)]
+        turned = np.concatenate([[0.0], np.cumsum(np.array(moment) * h / bend)])
+        angle += 0.2 * (turned - angle)
+    return np.stack([x, np.concatenate([[0.0], np.cumsum(h * np.sin(angle))])], axis=1)
+
+
+def test_bending_stiffness_is_read_from_how_far_a_strip_that_hangs_over_droops():
+    check = CHECKS["cloth_bend"]
+    scene = check.scene()
+    (item,) = scene.deformables
+    assert item.bending == check.asked
+    assert len(item.pins[0].vertices) == 2 * (item.surface.cells[1] + 1)
+    times = np.arange(round(check.seconds * 180)) / 180
+    for bend in (0.5e-5, 1e-5, 2e-5):
+        droop = hinged(bend)[-1, 1]
+        # Let go, it swings about where it would hang, twice as far at most.
+        for swing in (0.0, droop * np.cos(9.0 * times)):
+            made = overhung(np.where(times > 0, droop - swing, 0.0))
+            assert check.measure(made) == pytest.approx(bend, rel=0.04)
+
+
+def test_a_strip_without_bending_stiffness_hangs_straight_down():
+    check = CHECKS["cloth_bend"]
+    free = scenes.OVERHANG["length"]
+    assert check.measure(overhung([0.0] + [0.999 * free] * 99)) == 0.0
+    with pytest.raises(UserError, match="does not hang down"):
+        check.measure(overhung([0.0] * 100))
+
+
 @pytest.mark.parametrize("engine", ["bullet", "physx"])
 def test_an_engine_gives_what_is_asked(engine):
     engine_here(engine)
@@ -196,6 +246,7 @@ def test_an_engine_gives_what_is_asked(engine):
     assert not wrong
     for name, kind in (
         ("cloth_stretch", "cloth"),
+        ("cloth_bend", "cloth"),
         ("cloth_slide", "cloth"),
         ("bar_stretch", "soft"),
     ):

@@ -66,6 +66,21 @@ def test_the_most_particular_row_is_taken():
     assert rests_on("textile_flinging", "1", "sum", "curvature_sums_to_zero") == ()
 
 
+def test_what_bends_counts_only_where_cloth_has_its_bending_stiffness():
+    for family in ("textile_bending", "textile_flinging"):
+        assert rests_on(family, "1", "rmse", "real") == ("cloth_stretch", "cloth_bend")
+        (subtask, *_), (material, *_) = families()[family].subtasks, families()[family].materials
+        (cell,) = cells_of(f"{family}/{subtask}/{material}", "tuned", "newton")
+        rows = [row_of(cell, "cloth_stretch", 100.0, "ok"), row_of(cell, "cloth_bend", 1e-6, "off")]
+        (m,) = gated([result_of(cell, 1.0)], rows)[0].measurements
+        assert (m.counts, m.because) == (False, "cloth_bend: 1e-06 of 1e-05 N m")
+    # Closed forms of a chain, without bending.
+    assert rests_on("textile_bending", "1", "sag", "sheet_sags")[1:] == ("cloth_bend",)
+    assert rests_on("textile_bending", "1", "sag_half", "sheet_sags") == ("cloth_stretch",)
+    assert rests_on("textile_flinging", "1", "mode_1", "sheet_hangs") == ("cloth_stretch",)
+    assert rests_on("textile_flinging", "1", "strain", "sheet_hangs") == ("cloth_stretch",)
+
+
 def test_a_suite_whose_process_is_lost_says_of_every_check_why():
     suite, *_ = suites_of(cells_of("pendulum/1/metal"))
     rows = failed_rows(suite, "killed by SIGKILL", "3.2")
@@ -114,7 +129,9 @@ def test_checks_run_under_the_settings_of_their_cells():
     (rope,) = [s for s in suites if "cloth_stretch" in s.checks]
     assert json.loads(rope.settings)["options"]["solver"] == "vbd"
     assert kind_of("cloth_stretch") == "textile"
-    assert set(rope.checks) == {"free_fall", "friction_slide", "cloth_stretch", "cloth_slide"}
+    assert set(rope.checks) == {
+        "free_fall", "friction_slide", "cloth_stretch", "cloth_bend", "cloth_slide"
+    }  # fmt: skip
 
 
 def test_what_is_not_installed_has_no_checks(nothing_installed):
@@ -160,7 +177,7 @@ def result_of(cell, value, metric="rmse"):
 
 
 def test_an_off_parameter_takes_numbers_out_and_says_which():
-    (cell,) = cells_of("textile_bending/1/rayon", engines="newton")
+    (cell,) = cells_of("textile_stretching/1/rayon", engines="newton")
     rows = [row_of(cell, "cloth_stretch", 33.0, "off")]
     (one,) = gated([result_of(cell, 1.0)], rows)
     (m,) = one.measurements

@@ -35,6 +35,15 @@ MU = 0.3
 LEG, BALL, WEIGHT = 0.28, 0.03, 0.1
 """Pivot to ball and its radius [m]; mass of balls, cubes and the top [kg]."""
 STRIP = {"stretch": 100.0, "areal_density": 0.2, "length": 0.1, "width": 0.04, "gravity": 49.05}
+OVERHANG = {
+    "bending": 1e-5, "areal_density": 0.2, "stretch": 100.0, "cell": 0.01, "length": 0.045,
+    "gravity": 0.274,
+}  # fmt: skip
+"""A strip that hangs over, of about the lightest and stiffest textile's B and weight, in cells of
+the families' size: cells free plus half the cell that is held, since a mesh of flat triangles bends
+at its edges only, the holding's edge among them, each for half a cell to both sides. Its weight is
+such that w length^3 / B = 1/2: it droops by 1/16 of its length, where shapes are nearly linear and
+a swing's mean is its rest within 3 %."""
 FOAM = {"young": 86_410.0, "density": 13.2, "length": 0.2, "gravity": 490.5}
 SPEED = 1.0
 """Of the cube that is thrown along the sheet [m/s]."""
@@ -217,6 +226,29 @@ def strip() -> Scene:
         quaternion_wxyz=(math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
     )
     return _scene(_ground(), gravity=STRIP["gravity"], deformables=(cloth,))
+
+
+def overhang_sheet() -> Sheet:
+    """The strip's cells, x along it; the first is held, so that it stays level there."""
+    cell = OVERHANG["cell"]
+    free = round(OVERHANG["length"] / cell - 0.5)
+    return Sheet(size=((free + 1) * cell, 2 * cell), cells=(free + 1, 2))
+
+
+def overhanging() -> Scene:
+    """A strip of cloth, clamped level at one end, let go."""
+    sheet = overhang_sheet()
+    cloth = Cloth(
+        name="strip",
+        surface=sheet,
+        areal_density=OVERHANG["areal_density"],
+        stretch=OVERHANG["stretch"],
+        shear=OVERHANG["stretch"] / 2.7,
+        bending=OVERHANG["bending"],
+        pins=(Pin(vertices=tuple(v + k for v in sheet_edge(sheet, "x-") for k in (0, 1))),),
+        position=(0.0, 0.0, 0.1),
+    )
+    return _scene(_ground(), gravity=OVERHANG["gravity"], deformables=(cloth,))
 
 
 def bar_block() -> Block:

@@ -10,6 +10,7 @@ from wmeval.eval.conformance.measures import (
     ball_restitution,
     cloth_friction,
     creep,
+    effective_bending,
     effective_friction,
     effective_gravity,
     effective_restitution,
@@ -28,6 +29,7 @@ from wmeval.eval.conformance.scenes import (
     GRAVITY,
     LEG,
     MU,
+    OVERHANG,
     STRIKER,
     STRIP,
     bar,
@@ -35,6 +37,7 @@ from wmeval.eval.conformance.scenes import (
     cloth_slide,
     collision,
     falling,
+    overhanging,
     pendulum,
     slope,
     stack,
@@ -109,6 +112,10 @@ def _checks() -> Iterable[Check]:
     yield Check("cloth_stretch", "stretch K_s", "N/m", STRIP["stretch"],
                 0.1 * STRIP["stretch"], 1.0, RATE, strip, effective_stretch,
                 "a strip hangs by its own weight: w L^2 / 2 K_s longer")  # fmt: skip
+    yield Check("cloth_bend", "bending stiffness B", "N m", OVERHANG["bending"],
+                0.15 * OVERHANG["bending"], 4.0, RATE, overhanging, effective_bending,
+                "a clamped strip hangs over as the heavy elastica; 15 % of B is 5 % of the bending "
+                "length (B / w)^(1/3), all that its shape knows")  # fmt: skip
     yield Check("cloth_slide", "friction mu on cloth", "1", MU, 0.03, 0.2, RATE,
                 cloth_slide, cloth_friction,
                 "a cube slows on a sheet that an edge holds, on ice: a / g")  # fmt: skip

@@ -41,6 +41,7 @@ _FREE, _SLIDE, _STICK = "free_fall", "friction_slide", "friction_stick"
 _SWING, _ENERGY, _MOMENTUM = "pendulum_period", "pendulum_energy", "collision_momentum"
 _APART = "collision_restitution"
 _CLOTH, _ON_CLOTH, _BAR = "cloth_stretch", "cloth_slide", "bar_stretch"
+_BEND = "cloth_bend"
 
 RESTS: Mapping[tuple[str, str, str], tuple[str, ...]] = {
     # (family, subtask, number); "" stands for every one; the first row that fits is taken, from
@@ -65,8 +66,15 @@ RESTS: Mapping[tuple[str, str, str], tuple[str, ...]] = {
     ("pendulum", "", "energy_loss"): (_SWING, _ENERGY),
     ("rope_winding", "", ""): (_FREE, _SLIDE),
     ("textile_stretching", "", ""): (_CLOTH,),
-    ("textile_bending", "", ""): (_CLOTH,),
-    ("textile_flinging", "", ""): (_CLOTH,),
+    ("textile_bending", "", ""): (_CLOTH, _BEND),
+    # Closed forms of a chain, which has no bending stiffness.
+    ("textile_bending", "", "sag_half"): (_CLOTH,),
+    ("textile_bending", "", "sag_three_quarters"): (_CLOTH,),
+    ("textile_flinging", "", ""): (_CLOTH, _BEND),
+    ("textile_flinging", "", "mode_1"): (_CLOTH,),
+    ("textile_flinging", "", "mode_2"): (_CLOTH,),
+    ("textile_flinging", "", "mode_3"): (_CLOTH,),
+    ("textile_flinging", "", "strain"): (_CLOTH,),
     ("funnel", "", ""): (_CLOTH, _ON_CLOTH),
     ("rotating_ball", "", ""): (_CLOTH, _ON_CLOTH),
     ("tablecloth_pulling", "", ""): (_CLOTH, _ON_CLOTH, _SLIDE),
