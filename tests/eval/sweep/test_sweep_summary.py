@@ -26,7 +26,7 @@ def four(tmp_path_factory):
     out = tmp_path_factory.mktemp("four") / "s"
     tasks = planning.tasks_of("newtons_cradle,turntable/1/metal")
     cells = planning.plan(parse_engines("bullet"), tasks, ["tuned"], twice="none")
-    ran = run_sweep(cells, out, workers=0, conformance=False, limit=2.0).cells
+    ran = run_sweep(cells, out, workers=0, conformance=False, limit=60.0).cells
     made = []
     for label in ("newton", "genesis", "physx", "bullet"):
         for r in ran:
