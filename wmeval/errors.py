@@ -21,6 +21,18 @@ class DiskError(UserError):
     """A disk that is full or may not be written: the fault of all that is written there."""
 
 
+class NotFiniteError(UserError):
+    """A world whose state is no longer finite: its step is too long for what acts in it."""
+
+
+def user_error(kind: object, message: str) -> UserError:
+    """An error of the user's by its class's name, as another process tells it."""
+    known: dict[object, type[UserError]] = {
+        c.__name__: c for c in (UserError, DiskError, NotFiniteError)
+    }
+    return known.get(kind, UserError)(message)
+
+
 def one_line(text: object, limit: int = LINE_LENGTH) -> str:
     """A message as one line of at most ``limit`` characters."""
     line = " ".join(str(text).split())

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from wmeval.errors import UserError
+from wmeval.errors import DiskError, NotFiniteError, UserError
 from wmeval.jobs.worker import WorkerClient, WorkerError, _GarbageError, _receive, _send
 
 TARGET = """
@@ -52,8 +52,8 @@ def handlers():
         raise KeyError("cupboard")
 
     def fault(header, buffers):
-        from wmeval.errors import UserError
-        raise UserError("field x: give a number")
+        from wmeval import errors
+        raise getattr(errors, header.get("kind", "UserError"))("field x: give a number")
 
     def garbage(header, buffers):
         os.write(int(sys.argv[3]), b"<html>no such page</html>" * 10)
@@ -215,6 +215,10 @@ def test_a_handlers_failure_leaves_the_worker_alive(worker):
     assert caught.value.kind == "error"
     with pytest.raises(UserError, match="field x: give a number"):
         worker.call("fault")
+    for kind in (UserError, DiskError, NotFiniteError):
+        with pytest.raises(UserError) as told:
+            worker.call("fault", {"kind": kind.__name__})
+        assert type(told.value) is kind
     with pytest.raises(UserError, match=r"no verb 'dance'; known: add, .*echo"):
         worker.call("dance")
     assert worker.call("add", {"n": 2})[0]["count"] == 2

@@ -31,7 +31,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.errors import UserError
+from wmeval.errors import UserError, user_error
 
 Header = dict[str, Any]
 Buffers = dict[str, NDArray[Any]]
@@ -199,12 +199,12 @@ def _answer(
         out, arrays = handlers[verb](header, buffers)
         return {"ok": True, "header": out}, arrays
     except UserError as error:
-        return {"ok": False, "user": True, "message": str(error)}, {}
+        return {"ok": False, "user": type(error).__name__, "message": str(error)}, {}
     except Exception as error:
         import traceback
 
         text = "".join(traceback.format_exception(error))[-_TAIL:]
-        return {"ok": False, "user": False, "message": text}, {}
+        return {"ok": False, "user": "", "message": text}, {}
 
 
 def _bury(copies: set[int]) -> None:
@@ -416,7 +416,7 @@ class WorkerClient:
             return head["header"], arrays
         message = str(head.get("message", "no reason given"))
         if head.get("user"):
-            raise UserError(message)
+            raise user_error(head["user"], message)
         raise WorkerError("error", f"{self._name}, verb {verb!r}: {message}")
 
     def _died(self, verb: str, limit: float) -> WorkerError:

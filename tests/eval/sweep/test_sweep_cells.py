@@ -113,6 +113,8 @@ class Spoilt(bullet.BulletEngine):
                 time.sleep(0.3)
             elif self.how == "raise" or (self.how == "breaks" and state.times[-1] > 0.28):
                 raise RuntimeError("the solver gave up")
+            elif self.how == "lost":
+                raise self._not_finite(0)
             else:
                 value = 1e5 if self.how == "far" else math.nan
                 moved = np.full_like(state.position, value)
@@ -135,6 +137,8 @@ class Spoilt(bullet.BulletEngine):
         ),
         # It breaks three frames later at what went wrong.
         ("breaks", "diverged", "diverged at t = 0.2 s: a body has no finite position"),
+        # So engines say it of themselves.
+        ("lost", "diverged", "diverged: body 'ground' left the finite world at t = 0.2 s"),
         ("raise", "crash", "RuntimeError: the solver gave up at t = 0.167 s"),
         ("slow", "time_out", "time-out after 0.25 s, at t = 0.2 s of 0.567 s"),
     ],

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from wmeval.assets.gauge_cards import RECORD_HZ
 from wmeval.deformables import rest_shape
 from wmeval.envs.gauge.configurations import regimes
-from wmeval.errors import UserError, one_line
+from wmeval.errors import NotFiniteError, UserError, one_line
 from wmeval.eval.sweep.cells import (
     Cell,
     CellResult,
@@ -166,6 +166,9 @@ def _stepped(
         slow = error.kind == "timeout" and not info.stepped
         status = "time_out" if slow else "crash"
         reason = _last_line(error.what) + (_when(states) if info.stepped else "")
+    except NotFiniteError as error:
+        # What to do about it is said of environments; here it is the finding.
+        status, reason = "diverged", f"diverged: {str(error).partition(': ')[0]}"
     except UserError:
         raise
     except Exception as error:  # an adapter's fault costs this cell only

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.conventions import quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
-from wmeval.errors import UserError
+from wmeval.errors import NotFiniteError, UserError
 from wmeval.jobs.worker import Buffers
 from wmeval.scene import (
     IDENTITY,
@@ -178,7 +178,7 @@ class BlenderEngine(SteppedEngine):
         numbers = self._with_velocities(poses)
         if not np.isfinite(poses).all():
             body = self._bodies[int(np.argmin(np.isfinite(poses).all(axis=(0, 2))))]
-            raise UserError(
+            raise NotFiniteError(
                 f"body {self._scene.bodies[body].name!r} left the finite world before t = "
                 f"{float((self.substep + len(poses)) * self._dt):.4g} s: use a smaller dt"
             )

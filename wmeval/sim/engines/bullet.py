@@ -34,7 +34,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wmeval.errors import UserError
+from wmeval.errors import NotFiniteError
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import DYNAMIC, Meshes, Scene
 from wmeval.sim.engines.bullet_options import parameters
@@ -214,8 +214,8 @@ class BulletEngine(BulletView):
             p.resetBasePositionAndOrientation(number, position, quaternion, c)
             p.resetBaseVelocity(number, linear, angular, c)
 
-    def _not_finite(self, body: int) -> UserError:
-        return UserError(
+    def _not_finite(self, body: int) -> NotFiniteError:
+        return NotFiniteError(
             f"body {self._scene.bodies[body].name!r} left the finite world at t = "
             f"{float(self.substep * self._dt):.4g} s: use a smaller dt or weaker actions"
         )

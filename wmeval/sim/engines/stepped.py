@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wmeval.errors import UserError
+from wmeval.errors import NotFiniteError, UserError
 from wmeval.jobs import installed
 from wmeval.records import CameraLog, Contacts, LightLog, StateLog
 from wmeval.scene import DYNAMIC, Meshes, Scene
@@ -382,8 +382,8 @@ class SteppedEngine(Stage):
                 if not np.isfinite(self._rows.vertices(item.name)).all():
                     raise self._lost(f"{item.kind} {item.name!r}")
 
-    def _lost(self, what: str) -> UserError:
-        return UserError(
+    def _lost(self, what: str) -> NotFiniteError:
+        return NotFiniteError(
             f"{what} left the finite world before t = {float(self.substep * self._dt):.4g} s: use "
             "a smaller dt or weaker actions"
         )
