@@ -194,6 +194,28 @@ def test_an_off_parameter_takes_numbers_out_and_says_which():
     assert said(failed) == "cloth_stretch: failed (it tore)"
 
 
+def test_checks_of_another_mesh_do_not_speak_for_a_cell():
+    """They are run on the families' cells; of coarser ones an engine makes something else."""
+    grid = "cell=0.04,0.01"
+    coarse, own = cells_of("textile_stretching/1/rayon", engines="newton", grid=grid)
+    for cell, counts, because in (
+        (coarse, False, "cloth_stretch: not run with cells of 40 mm"), (own, True, "")
+    ):  # fmt: skip
+        rows = [row_of(cell, "cloth_stretch", 100.0, "ok")]
+        (m,) = gated([result_of(cell, 1.0)], rows)[0].measurements
+        assert (m.counts, m.because) == (counts, because)
+        assert gated([result_of(cell, 1.0)], [])[0].measurements[0].counts is None
+    # Friction of a cube on a table has no mesh, and off is off on any.
+    (pulled, *_) = cells_of("tablecloth_pulling/1/wood", engines="newton", grid="cell=0.02")
+    names = ("cloth_stretch", "cloth_slide", "friction_slide")
+    rows = [row_of(pulled, n, CHECKS[n].asked, "ok") for n in names[:2]]
+    rows.append(row_of(pulled, "friction_slide", 0.1, "off"))
+    (m,) = gated([result_of(pulled, 1.0)], rows)[0].measurements
+    assert m.because == (
+        "cloth_stretch, cloth_slide: not run with cells of 20 mm; friction_slide: 0.1 of 0.3"
+    )
+
+
 def test_what_does_not_count_is_shown_and_not_ranked():
     cells = cells_of("slope_slider/2/wood", engines="bullet,newton,genesis")
     near, far, unknown = (result_of(c, v) for c, v in zip(cells, (1.0, 5.0, 0.5), strict=True))

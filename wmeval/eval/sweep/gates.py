@@ -3,15 +3,18 @@
 A number says something about an engine only where the engine has the parameters that were asked
 for. Every number rests on checks of `wmeval.eval.conformance`, run in the same sweep under the
 very settings of its cell: step, iterations, options. Where one of them is off, the number is shown
-with the reason, and is not ranked.
+with the reason, and is not ranked. So is one of a sheet or foam whose grid sets another mesh than
+the card's: no check has been run on it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from pydantic import JsonValue
@@ -21,6 +24,7 @@ from wmeval.envs.gauge.configurations import NAMES, settings_of
 from wmeval.envs.gauge.solver_rows import ROWS
 from wmeval.errors import UserError, one_line
 from wmeval.eval.conformance import CHECKS, Outcome, rows_of, run_suite
+from wmeval.eval.sweep.ablations import cell_of
 from wmeval.eval.sweep.cells import (
     Cell,
     CellResult,
@@ -197,6 +201,7 @@ def profile_of(cell: Cell) -> Profile | None:
     return cell.engine.label, cell.config, str(dt), _settings(config)
 
 
+@cache
 def kind_of(check: str) -> str:
     """Rates of the bodies that a check is of: ``rigid``, ``textile`` or ``volume``."""
     kinds = {d.kind for d in CHECKS[check].scene().deformables}
@@ -312,10 +317,30 @@ def gated(cells: Sequence[CellResult], rows: Sequence[Row]) -> list[CellResult]:
 
 def _judged(m: Measurement, cell: Cell, known: Mapping[str, Row], ran: bool) -> Measurement:
     checks = rests_on(cell.family, cell.subtask, m.metric, m.truth)
+    if not ran:
+        return m.model_copy(update={"counts": None if checks else True, "because": ""})
     unknown = [c for c in checks if c not in known]
     if unknown:
-        because = f"{', '.join(unknown)}: not run under its settings" if ran else ""
-        return m.model_copy(update={"counts": False if ran else None, "because": because})
-    wrong = [known[c] for c in checks if known[c]["status"] != "ok"]
-    because = "; ".join(said(row) for row in wrong)
-    return m.model_copy(update={"counts": not wrong, "because": because})
+        because = f"{', '.join(unknown)}: not run under its settings"
+        return m.model_copy(update={"counts": False, "because": because})
+    size = other_mesh(cell)
+    strange = [c for c in checks if size is not None and kind_of(c) != "rigid"]
+    why = []
+    if size is not None and strange:
+        why.append(f"{', '.join(strange)}: not run with cells of {1000 * size:g} mm")
+    why += [said(known[c]) for c in checks if c not in strange and known[c]["status"] != "ok"]
+    return m.model_copy(update={"counts": not why, "because": "; ".join(why)})
+
+
+def other_mesh(cell: Cell) -> float | None:
+    """Size of a cell's mesh [m] where its grid sets another than its card's; None where not.
+
+    The suite has meshes of its own, of about the size that cards have; solvers of few iterations,
+    or of corrections by edge, give another stiffness on others.
+    """
+    size = cell.grid.get("cell")
+    if not isinstance(size, int | float) or cell.family not in families():
+        return None
+    own = cell_of(families()[cell.family])
+    same = own is not None and math.isclose(size, own, rel_tol=1e-3)
+    return None if same else float(size)
