@@ -16,6 +16,7 @@ from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import gauge
 from wmeval.eval.metrics.gauge import EnergyLoss
+from wmeval.eval.sweep import timed
 from wmeval.eval.sweep.carried import led
 from wmeval.eval.truths.blocks import whole_swings
 from wmeval.eval.truths.prediction import Number, Prediction
@@ -106,17 +107,23 @@ def _accelerates(r: Record, p: Prediction) -> dict[str, float]:
     return {"acceleration": acceleration(r.path(p.body), t, direction, p.valid[1])}
 
 
+def _slides_and_tips(r: Record, p: Prediction) -> dict[str, float]:
+    return {**_accelerates(r, p), "turn": timed.turned(r, p)}
+
+
+def _slides_off(r: Record, p: Prediction) -> dict[str, float]:
+    return {**_accelerates(r, p), **timed.comes_off(r, p)}
+
+
 def _turns(r: Record, p: Prediction) -> dict[str, float]:
-    """The radius at the end, and creep in the plate's own frame before it should slip."""
+    """Its slip and stick, the radius at the end, creep on the plate before it should slip."""
     axis = np.array(r.card.poses(r.subtask, r.material)["plate"].position)
     plane = r.path("cube")[:, :2] - axis[:2]
     drive = next(d for d in r.card.drives(r.subtask, r.material) if d.body == "plate")
-    angle = motion(drive, r.state.times).angle
-    c, s = np.cos(-angle), np.sin(-angle)
-    own = np.stack([c * plane[:, 0] - s * plane[:, 1], s * plane[:, 0] + c * plane[:, 1]], axis=1)
+    own = timed.in_plate(plane, motion(drive, r.state.times).angle)
     rows = r.state.times <= p.numbers["slip_time"].value
     creep = float(np.linalg.norm(own[rows] - own[0], axis=1).max())
-    out = {"creep": creep}
+    out = {"creep": creep, **timed.turns_with(r, p, own)}
     if not math.isfinite(p.numbers["rim_time"].value):
         out["end_radius"] = float(np.linalg.norm(plane[-1]))
     return out
@@ -183,9 +190,11 @@ def _slips_along(r: Record, p: Prediction) -> dict[str, float]:
     ends = p.trajectory(np.array([0.0, p.valid[1]]))
     direction = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
     rows = (t > 0) & (t <= p.valid[1] + 1e-9)
-    if rows.sum() < 4:
-        return {}
-    return {"acceleration": float(2 * np.polyfit(t[rows], r.path(p.body)[rows] @ direction, 2)[0])}
+    out = timed.slips_under(r, direction)
+    if rows.sum() >= 4:
+        fit = np.polyfit(t[rows], r.path(p.body)[rows] @ direction, 2)
+        out["acceleration"] = float(2 * fit[0])
+    return out
 
 
 def _stretches(r: Record, p: Prediction) -> dict[str, float]:
@@ -293,11 +302,13 @@ def _rises(r: Record, p: Prediction) -> dict[str, float]:
 
 
 MEASURED: Mapping[str, Callable[[Record, Prediction], dict[str, float]]] = {
-    "tetrahedron_slides": _accelerates,
+    "tetrahedron_slides": _slides_and_tips,
     "falls_until_contact": _accelerates,
     "cube_sticks": _sticks,
-    "cube_slides": _accelerates,
+    "cube_slides": _slides_off,
+    "cube_slides_as_board_tilts": timed.slides_off,
     "cube_on_turntable": _turns,
+    "wall_is_struck": timed.meets_wall,
     "ball_bounces": _bounces,
     "cradle_transfers": _cradle,
     "pendulum_swings": _pendulum,
@@ -326,6 +337,8 @@ def expected(r: Record, p: Prediction, name: str) -> Number:
         return Number(e, "1", "asked for")
     if name == "creep":
         return Number(0.0, "m", "it does not slip yet")
+    if name == "turn":
+        return Number(0.0, "deg", "it does not tip yet")
     if name == "acceleration":
         return Number(GRAVITY, "m/s^2", "of free fall")
     raise KeyError(name)
