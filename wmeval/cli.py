@@ -917,14 +917,12 @@ def sweep_gauge(
     old = None if baseline is None else read_sweep(baseline)
     configs = [planning.check_config(c) for c in config or ["published-settings"]]
     wanted = planning.tasks_of(tasks)
-    cells = planning.share(
-        planning.plan(
-            parse_engines(engines), wanted, configs, planning.parse_grid(grid),
-            twice=planning.parse_twice(twice), tosses="" if tosses is None else str(tosses),
-            real=[str(p) for p in real or ()], drives=parse_drives(drive or (), wanted),
-        ),
-        planning.parse_shard(shard),
+    planned = planning.plan(
+        parse_engines(engines), wanted, configs, planning.parse_grid(grid),
+        twice=planning.parse_twice(twice), tosses="" if tosses is None else str(tosses),
+        real=[str(p) for p in real or ()], drives=parse_drives(drive or (), wanted),
     )  # fmt: skip
+    cells = planning.share(planned, planning.parse_shard(shard))
     with _Bar("cells", estimated=True) as bar:
         results = run_sweep(
             cells, out,
@@ -939,10 +937,15 @@ def sweep_gauge(
         _print(table)
     _report_sweep(results, page)
     if old is not None:
-        made = compare(old, results)
-        for change in made.changes:
-            _print(str(change))
+        made = compare(old, results, elsewhere={c.name for c in planned} - {c.name for c in cells})
+        for said in (*made.engines, *made.changes):
+            _print(str(said))
         _print(f"{made.compared} numbers compared, {len(made.regressions)} got worse or were lost")
+        if fail_on_regression and cells and not made.compared:
+            raise UserError(
+                f"--fail-on-regression: {baseline} has no number that this sweep has: "
+                "name its engines, tasks and settings"
+            )
         if fail_on_regression and made.regressions:
             raise typer.Exit(1)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from wmeval.eval.sweep.cells import Cell, CellResult, Measurement
+from wmeval.eval.sweep.cells import COMPLETE, Cell, CellResult, Measurement
 from wmeval.eval.sweep.results import SweepResults
 
 TOLERANCE = 0.02
@@ -21,7 +22,7 @@ class Change:
     Attributes:
         kind: ``worse`` or ``better``: beyond intervals and tolerance; ``lost``: it was measured
             and is not any more; ``found``: the other way round.
-        cell: its name.
+        cell: its name; of an engine that is gone, the engine's.
         metric: with its truth; "" for the cell as a whole.
         before, after: as they are said.
     """
@@ -39,10 +40,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All changes, and how many numbers were compared."""
+    """All changes, how many numbers were compared, and engines that are not what they were."""
 
     changes: tuple[Change, ...]
     compared: int
+    engines: tuple[str, ...] = ()
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -74,8 +76,11 @@ def _scale(m: Measurement) -> float:
     return max(abs(m.expected or 0.0), abs(m.baseline or 0.0))
 
 
-def compare(old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANCE) -> Comparison:
-    """Cells that both hold, number by number.
+def compare(
+    old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANCE,
+    elsewhere: Collection[str] = (),
+) -> Comparison:  # fmt: skip
+    """Cells that both hold, number by number; what only the baseline measured is lost.
 
     A number is worse where the least error of its interval now exceeds the greatest one before by
     more than the tolerance. Intervals are those over repeats and over tosses; a deterministic cell
@@ -85,19 +90,19 @@ def compare(old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANC
         old: the baseline.
         new: what is judged.
         tolerance: relative growth of an error that does not count.
+        elsewhere: names of cells that other shards run.
     """
     before = {_name(r.cell): r for r in old.cells if not r.cell.repeat}
-    out: list[Change] = []
+    out = _gone(old, new, elsewhere)
     compared = 0
     for now in new.cells:
         was = before.get(_name(now.cell))
         if was is None or now.cell.repeat:
             continue
         name = _name(now.cell)
-        if was.status != now.status:
-            kind: Literal["lost", "found"] = "found" if now.status == "ok" else "lost"
-            if "ok" in (was.status, now.status):
-                out.append(Change(kind, name, "", _status(was), _status(now)))
+        if _rank(was) != _rank(now):
+            kind: Literal["lost", "found"] = "found" if _rank(now) > _rank(was) else "lost"
+            out.append(Change(kind, name, "", _status(was), _status(now)))
         numbers = {(m.metric, m.truth): m for m in now.measurements}
         for m in was.measurements:
             n = numbers.get((m.metric, m.truth))
@@ -107,7 +112,7 @@ def compare(old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANC
             if a is None:
                 continue
             if b is None or n is None:
-                if now.status == "ok":
+                if now.status in COMPLETE:
                     out.append(Change("lost", name, label, f"{m.value:.6g} {m.unit}", "missing"))
                 continue
             compared += 1
@@ -119,7 +124,46 @@ def compare(old: SweepResults, new: SweepResults, *, tolerance: float = TOLERANC
                 out.append(Change("worse", name, label, *texts))
             elif a[1] > b[2] * (1 + tolerance) + slack:
                 out.append(Change("better", name, label, *texts))
-    return Comparison(tuple(out), compared)
+    return Comparison(tuple(out), compared, _engines(old, new))
+
+
+def _rank(r: CellResult) -> int:
+    """How much of a cell there is: all of it, numbers beside a penetration, or none."""
+    return ("penetration", "ok").index(r.status) + 1 if r.status in COMPLETE else 0
+
+
+def _gone(old: SweepResults, new: SweepResults, elsewhere: Collection[str]) -> list[Change]:
+    """What the baseline measured and this sweep has not; of an engine that is gone, in a line."""
+    here = {_name(r.cell) for r in new.cells} | set(elsewhere)
+    labels = {r.cell.engine.label for r in new.cells} | {x.partition(":")[0] for x in elsewhere}
+    gone: dict[str, list[CellResult]] = {}
+    for r in old.cells:
+        if r.status in COMPLETE and not r.cell.repeat and _name(r.cell) not in here:
+            label = r.cell.engine.label
+            gone.setdefault(_name(r.cell) if label in labels else f"engine {label}", []).append(r)
+    out = []
+    for what, cells in gone.items():
+        many = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        was = many if what.startswith("engine ") else _status(cells[0])
+        out.append(Change("lost", what, "", was, "not in this sweep"))
+    return out
+
+
+def _engines(old: SweepResults, new: SweepResults) -> tuple[str, ...]:
+    """Engines whose adapter or version is another under the same label."""
+
+    def whose(results: SweepResults) -> dict[str, str]:
+        return {
+            e.label: f"{e.adapter} {results.versions.get(e.label, '')}".strip()
+            for e in results.engines
+        }
+
+    before = whose(old)
+    return tuple(
+        f"engine {label}: {before[label]} in the baseline, {now} here"
+        for label, now in whose(new).items()
+        if before.get(label, now) != now
+    )
 
 
 def _status(r: CellResult) -> str:

@@ -1,0 +1,78 @@
+"""A baseline of which something is gone, or which is of something else, does not pass."""
+
+import pytest
+
+from wmeval.cli import main
+from wmeval.eval.sweep import planning
+from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
+from wmeval.eval.sweep.compare import compare
+from wmeval.eval.sweep.results import SweepResults
+from wmeval.eval.sweep.sweeping import gather, write_results
+
+TASKS = "slope_slider/2/wood,bouncing_ball"
+
+
+def results_of(folder, engines="bullet", tasks=TASKS, version="1", status="ok") -> SweepResults:
+    """A sweep in which every cell has one number."""
+    cells = planning.plan(
+        parse_engines(engines), planning.tasks_of(tasks), ["published-settings"], twice="none"
+    )
+    number = Measurement(metric="rmse", truth="t", value=1.0, unit="mm")
+    numbers = (number,) if status in ("ok", "penetration") else ()
+    made = [
+        CellResult(cell=c, key=c.key(version), status=status, version=version, measurements=numbers)
+        for c in cells
+    ]
+    return gather(folder, made, [], {})
+
+
+def test_a_cell_or_an_engine_that_is_gone_is_lost(tmp_path):
+    old = results_of(tmp_path, "bullet,newton")
+    made = compare(old, results_of(tmp_path, "bullet", "bouncing_ball"))
+    assert [str(c) for c in made.regressions] == [
+        "lost: bullet:published-settings:slope_slider/2/wood: ok -> not in this sweep",
+        "lost: engine newton: 2 cells -> not in this sweep",
+    ]
+    assert made.compared == 1
+    # What was not measured before cannot be lost, and other shards run what is theirs.
+    ball = results_of(tmp_path, tasks="bouncing_ball")
+    assert not compare(results_of(tmp_path, status="crash"), ball).regressions
+    names = {c.cell.name for c in old.cells}
+    part = results_of(tmp_path, "bullet", "bouncing_ball")
+    assert not compare(old, part, elsewhere=names).changes
+
+
+def test_what_lay_deep_and_crashes_now_is_lost(tmp_path):
+    deep, dead = (results_of(tmp_path, status=s) for s in ("penetration", "crash"))
+    assert {c.kind for c in compare(deep, dead).changes} == {"lost"}
+    assert {c.kind for c in compare(dead, deep).changes} == {"found"}
+    assert {c.kind for c in compare(results_of(tmp_path), deep).changes} == {"lost"}
+    bare = deep.model_copy(
+        update={"cells": tuple(c.model_copy(update={"measurements": ()}) for c in deep.cells)}
+    )
+    assert {c.after for c in compare(deep, bare).regressions} == {"missing"}
+
+
+def test_another_engine_under_the_same_name_is_told(tmp_path):
+    old = results_of(tmp_path, "name=mine,adapter=newton", version="1.7")
+    now = results_of(tmp_path, "name=mine,adapter=physx", version="1.8")
+    assert compare(old, now).engines == ("engine mine: newton 1.7 in the baseline, physx 1.8 here",)
+    assert compare(old, old).engines == ()
+
+
+def test_a_baseline_of_something_else_does_not_pass(tmp_path, capsys):
+    write_results(tmp_path, results_of(tmp_path, "bullet", "slope_slider/2/wood"))
+    command = [
+        "sweep", "gauge", "--engines", "bullet", "--tasks", "bouncing_ball", "--twice", "none",
+        "--out", str(tmp_path / "a"), "--workers", "0", "--no-conformance", "--no-strips",
+        "--baseline", str(tmp_path / "results.json"),
+    ]  # fmt: skip
+    with pytest.raises(SystemExit) as stop:
+        main([*command, "--fail-on-regression"])
+    assert stop.value.code == 2
+    told = capsys.readouterr()
+    assert "0 numbers compared, 1 got worse or were lost" in told.out
+    assert "results.json has no number that this sweep has: name its engines" in told.err
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert not stop.value.code
