@@ -923,6 +923,7 @@ def sweep_gauge(
         real=[str(p) for p in real or ()], drives=parse_drives(drive or (), wanted),
     )  # fmt: skip
     cells = planning.share(planned, planning.parse_shard(shard))
+    kept: list[str] = []
     with _Bar("cells", estimated=True) as bar:
         results = run_sweep(
             cells, out,
@@ -930,16 +931,18 @@ def sweep_gauge(
                   "twice": twice, "limit_s": limit, "shard": shard, "drive": list(drive or ())},
             workers=workers, executor=executor, address=ray_address, limit=limit,
             conformance=conformance, retry=retry, overwrite=overwrite,
-            progress=lambda *heard: _heard(bar, *heard),
+            progress=lambda *heard: _heard(bar, *heard), kept=kept.append,
         )  # fmt: skip
     page = write_sweep_report(results, out, strips=strips)
     for table in terminal_tables(results):
         _print(table)
+    for said in kept:
+        _print(said)
     _report_sweep(results, page)
     if old is not None:
         made = compare(old, results, elsewhere={c.name for c in planned} - {c.name for c in cells})
-        for said in (*made.engines, *made.changes):
-            _print(str(said))
+        for change in (*made.engines, *made.changes):
+            _print(str(change))
         _print(f"{made.compared} numbers compared, {len(made.regressions)} got worse or were lost")
         if fail_on_regression and cells and not made.compared:
             raise UserError(

@@ -1,5 +1,7 @@
 """A baseline of which something is gone, or which is of something else, does not pass."""
 
+import re
+
 import pytest
 
 from wmeval.cli import main
@@ -76,3 +78,21 @@ def test_a_baseline_of_something_else_does_not_pass(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(command)
     assert not stop.value.code
+
+
+def test_cells_of_an_earlier_run_are_told(tmp_path, capsys):
+    command = [
+        "sweep", "gauge", "--engines", "bullet", "--tasks", "bouncing_ball", "--twice", "none",
+        "--out", str(tmp_path / "a"), "--workers", "0", "--no-conformance", "--no-strips",
+    ]  # fmt: skip
+    said = []
+    for more in ([], [], ["--overwrite"]):
+        with pytest.raises(SystemExit):
+            main([*command, *more])
+        lines = capsys.readouterr().out.splitlines()
+        said.append([one for one in lines if "kept from an earlier run" in one])
+    assert [len(x) for x in said] == [0, 1, 0]
+    assert re.fullmatch(
+        r"1 of 1 cell kept from an earlier run \(\d{4}-\d\d-\d\d \d\d:\d\d\): --overwrite runs all"
+        r" again", said[1][0],
+    )  # fmt: skip

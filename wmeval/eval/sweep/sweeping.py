@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -89,6 +90,19 @@ def _told(out: Path, key: str, retry: bool) -> bool:
     return rows is not None and not (retry and any(r["status"] == "failed" for r in rows))
 
 
+def _kept(out: Path, keys: Sequence[str], total: int) -> str:
+    """How many cells an earlier command has run here, and when.
+
+    A library that was built anew under the same version looks the same: none would be run again.
+    """
+    when = sorted((out / "cells" / f"{key}.json").stat().st_mtime for key in keys)
+    first, last = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (when[0], when[-1]))
+    return (
+        f"{len(keys)} of {total} cell{'s' if total > 1 else ''} kept from an earlier run "
+        f"({first}{f' to {last}' if last != first else ''}): --overwrite runs all again"
+    )
+
+
 def _key(suite: Suite) -> str:
     return suite.key(f"{wmeval.__version__} {_version(suite.engine)}")
 
@@ -109,6 +123,7 @@ def run_sweep(
     retry: bool = False,
     overwrite: bool = False,
     progress: Callable[[int, int, str, float | None], None] | None = None,
+    kept: Callable[[str], None] | None = None,
 ) -> SweepResults:
     """Run what is not sealed yet, and write results.json (and .parquet where pyarrow is).
 
@@ -126,6 +141,7 @@ def run_sweep(
         overwrite: begin anew.
         progress: hears of how many of all are done, what ended last, and how many seconds the
             rest may take; None: nothing says yet, of some kind of body or at all.
+        kept: hears in a line of cells that are not run again, where there are any.
 
     Raises:
         UserError: the folder holds something else, another run writes there, or the disk is full.
@@ -150,6 +166,8 @@ def run_sweep(
                 done[cell.name] = old
             else:
                 units.append(("cell", cell, keys[cell.name]))
+        if done and kept is not None:
+            kept(_kept(out, [r.key for r in done.values()], len(cells)))
         suites = suites_of(cells) if conformance else []
         units += [("suite", s, _key(s)) for s in suites if not _told(out, _key(s), retry)]
         # Engine by engine, its suites first: a worker keeps its engine.
