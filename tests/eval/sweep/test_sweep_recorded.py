@@ -8,7 +8,7 @@ import yaml
 
 from wmeval.cli import main
 from wmeval.datasets.checksums import sha256_of
-from wmeval.datasets.mocap import Header, Mocap, make_trial, write_mocap
+from wmeval.datasets.mocap import Header, Mocap, make_trial, read_mocap, write_mocap
 from wmeval.envs.gauge import configurations
 from wmeval.errors import UserError
 from wmeval.eval.sweep import fitted, planning, sweeping
@@ -80,6 +80,71 @@ def test_a_recording_made_elsewhere_in_space_is_compared_from_its_own_start(tmp_
              str(tmp_path / "s")]
         )  # fmt: skip
     assert f"{TASK} against real: {there.reason}\n" in capsys.readouterr().out
+
+
+def changed(path, change):
+    """A recording whose trials' (times, positions) are changed."""
+    mocap = read_mocap(path)
+    trials = []
+    for k, t in enumerate(mocap.trials):
+        times, positions = change(k, t.times.copy(), t.positions.copy())
+        turn = np.tile([1.0, 0, 0, 0], (len(times), positions.shape[1], 1))
+        trials.append(make_trial(
+            mocap.header, t.name, times, {"positions": positions, "quaternions_wxyz": turn}
+        ))  # fmt: skip
+    write_mocap(Mocap(mocap.header, tuple(trials)), path)
+    return path
+
+
+def real_of(path, metric):
+    (cell,) = planning.plan(
+        parse_engines("bullet"), planning.tasks_of(TASK), ["tuned"], twice="none", real=[path]
+    )
+    return run_cell(cell, "k").measurement(metric, "real")
+
+
+def lost(rows):
+    def change(k, times, positions):
+        positions[rows(k)] = np.nan
+        return times, positions
+
+    return change
+
+
+def cut_out(k, times, positions):
+    keep = ~((times - times[0] > 0.19) & (times - times[0] < 0.31))
+    return times[keep], positions[keep]
+
+
+@pytest.mark.parametrize(
+    ("change", "frames", "said"),
+    [
+        (lost(lambda k: slice(18, 27)), 15,
+         "3 of 18 frames are measured in no trial and left out"),
+        (cut_out, 14, "4 of 18 frames are measured in no trial and left out"),
+        (lost(lambda k: slice(18, 27) if k else slice(0, 0)), 18,
+         "in 3 of 18 frames the mean is not of all trials"),
+    ],
+)  # fmt: skip
+def test_a_gap_in_a_recording_is_left_out_on_both_sides(tmp_path, change, frames, said):
+    whole = real_of(write(tmp_path / "whole.h5"), "dtw")
+    path = changed(write(tmp_path / "gap.h5"), change)
+    found = real_of(path, "dtw")
+    assert found.n == frames
+    assert found.reason == said
+    # A millimetre between trials, and the engine's own error, not the centimetres of a gap.
+    assert found.baseline == pytest.approx(whole.baseline, abs=0.6)
+    assert found.value == pytest.approx(whole.value, abs=0.6)
+    assert real_of(path, "rmse").n == frames
+
+
+def test_identical_trials_are_no_unit(tmp_path, capsys):
+    path = write(tmp_path / "same.h5", offsets=(0.0, 0.0, 0.0))
+    for metric in ("rmse", "dtw"):
+        found = real_of(path, metric)
+        assert found.value > 0
+        assert (found.baseline, found.normalised) == (None, None)
+        assert found.reason == "trials do not differ: nothing to divide by"
 
 
 def test_a_recording_is_used_for_its_own_set_up_only(tmp_path):

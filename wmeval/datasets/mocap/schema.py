@@ -165,8 +165,9 @@ class Trial:
         gap = self.times[right] - self.times[left]
         share = np.where(gap > 0, (t - self.times[left]) / np.where(gap > 0, gap, 1), 0.0)
         # A frame that is met exactly needs no neighbour.
-        share = np.where(share < 1e-9, 0.0, share)
+        share = np.where(share < 1e-9, 0.0, np.where(share > 1 - 1e-9, 1.0, share))
         right = np.where(share == 0, left, right)
+        left = np.where(share == 1, right, left)
 
         def mixed(values: F8) -> F8:
             w = share.reshape(-1, *[1] * (values.ndim - 1))

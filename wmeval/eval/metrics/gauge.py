@@ -19,7 +19,7 @@ from scipy.optimize import leastsq
 
 from wmeval.assets.gauge_cards import Quantity
 from wmeval.errors import UserError
-from wmeval.eval.metrics.trajectory import rmse, warp
+from wmeval.eval.metrics.trajectory import jointly_valid, rmse, warp
 
 F8 = NDArray[np.float64]
 
@@ -392,7 +392,11 @@ def baseline(trials: Sequence[F8]) -> Baseline:
     total = np.where(measured, stack, 0.0).sum(axis=0)
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     errors = np.array([rmse(t, mean) for t in stack])
-    warps = np.array([warp(t, mean).mean for t in stack])
+    # A frame that one trial lacks is no delay of it: the mean is warped without it.
+    warps = np.array([
+        warp(t[here], mean[here]).mean
+        for t, here in ((t, jointly_valid(t, mean)) for t in stack)
+    ])  # fmt: skip
     return Baseline(
         mean, float(errors.mean()), float(errors.std(ddof=1)),
         float(warps.mean()), float(warps.std(ddof=1)), len(stack),

@@ -19,7 +19,7 @@ from wmeval.datasets.mocap import read_mocap
 from wmeval.datasets.mocap.schema import Mocap, Trial
 from wmeval.errors import UserError, one_line
 from wmeval.eval.metrics import gauge
-from wmeval.eval.metrics.trajectory import rmse, warp
+from wmeval.eval.metrics.trajectory import jointly_valid, rmse, warp
 from wmeval.eval.sweep.cells import Measurement
 from wmeval.eval.sweep.course import LEVEL, Course
 from wmeval.eval.sweep.otherwise import Nodes, relative
@@ -28,6 +28,10 @@ F8 = NDArray[np.float64]
 ELSEWHERE = 10.0
 """Distance of the starts from which a recording is taken to have another place than the card [mm],
 where it is also more than three times the spread of the trials' own starts."""
+HOLE = 2.5
+"""Samples that are so many of a trial's steps apart have a gap between them."""
+ALIKE = 1e-9
+"""Spread of trials, relative to their largest number, below which they are the same trial."""
 
 
 @cache
@@ -54,36 +58,47 @@ def is_of(mocap: Mocap, family: str, subtask: str, material: str) -> bool:
     return h.family == family and h.subtask in (None, subtask) and h.material in (None, material)
 
 
-def _at(times: F8, own: F8, values: F8) -> F8:
-    flat = values.reshape(len(values), -1)
-    made = np.stack([np.interp(times, own, flat[:, k]) for k in range(flat.shape[1])], axis=1)
-    return made.reshape(len(times), *values.shape[1:])
-
-
 def values_of(
     card: Family, names: Sequence[str], worn: MarkerSet | None, mocap: Mocap, trial: Trial,
     frames: int,
 ) -> F8:  # fmt: skip
     """A trial's quantity at 30 frames a second, from its first frame, (K, ...) in SI units.
 
+    Frames that lie in a gap are NaN: between samples that are not measured, or that are further
+    apart than a frame and `HOLE` of the trial's steps.
+
     Raises:
         UserError: it lacks a body or markers.
     """
-    own = trial.times - trial.times[0]
-    last = min(frames - 1, int(np.floor(own[-1] * RECORD_HZ + 1e-6)))
-    times = np.arange(last + 1) / RECORD_HZ
+    even = trial.resampled(RECORD_HZ)
+    count = min(frames, len(even))
     if worn is not None:
         if trial.markers.shape[1] != len(worn.points):
             raise UserError(
                 f"trial {trial.name!r}: {trial.markers.shape[1]} markers; {card.id} wears "
                 f"{len(worn.points)}, in the order of its layout"
             )
-        return LEVEL[card.quantity](_at(times, own, trial.markers), worn)
-    missing = [n for n in names if n not in mocap.header.bodies]
-    if missing:
-        raise UserError(f"trial {trial.name!r}: has no body {missing[0]!r}, which is measured")
-    rows = [mocap.header.bodies.index(n) for n in names]
-    return _at(times, own, trial.positions[:, rows])
+        out = LEVEL[card.quantity](even.markers[:count], worn)
+    else:
+        missing = [n for n in names if n not in mocap.header.bodies]
+        if missing:
+            raise UserError(f"trial {trial.name!r}: has no body {missing[0]!r}, which is measured")
+        rows = [mocap.header.bodies.index(n) for n in names]
+        out = even.positions[:count, rows]
+    lost = _in_holes(trial, even.times[:count])
+    return np.where(lost.reshape(-1, *[1] * (out.ndim - 1)), np.nan, out)
+
+
+def _in_holes(trial: Trial, times: F8) -> NDArray[np.bool_]:
+    """Which times from the trial's start lie where samples are missing."""
+    own = trial.times - trial.times[0]
+    steps = np.diff(own)
+    lost = np.zeros(len(times), bool)
+    if len(steps):
+        wide = max(HOLE * float(np.median(steps)), 1.5 / RECORD_HZ)
+        for k in np.flatnonzero(steps > wide).tolist():
+            lost |= (times > own[k] + 1e-6) & (times < own[k + 1] - 1e-6)
+    return lost
 
 
 def against(
@@ -147,23 +162,38 @@ def _held(
     trials = [values_of(card, course.names, worn, mocap, t, len(course.times)) for t in rest]
     count = min(len(t) for t in trials)
     each = [gauge.generalised(t[:count], card.quantity) for t in trials]
-    real = gauge.baseline(each)
     found = gauge.generalised(course.values[:count], card.quantity)
-    reason = ""
+    if found.shape != each[0].shape:
+        raise UserError(
+            f"{path}: {each[0].shape[1]} numbers a frame; the record has {found.shape[1]}"
+        )
+    if not any(np.isfinite(g[0]).all() for g in each):
+        raise UserError(f"{path}: no trial has its first frame whole: begin each where it is seen")
+    real = gauge.baseline(each)
+    used = jointly_valid(found, real.mean)
+    notes = []
     if card.quantity == "position":
         moved = _elsewhere(found, real.mean, each)
         if moved is not None:
             found = found + np.tile(moved, found.shape[1] // 3)
-            reason = (
+            notes.append(
                 f"from the recording's own start, which is {np.linalg.norm(moved):.0f} mm from "
                 "the card's"
             )
+    notes += _gaps(each, used)
+    alike = ALIKE * float(np.nanmax(np.abs(real.mean)))
+    if real.rmse <= alike:
+        notes.append("trials do not differ: nothing to divide by")
+    starts = (
+        [relative(g, real.mean, card.quantity) for g in each] if "rmse_relative" in metrics else []
+    )
     score: dict[str, Callable[[], tuple[float, float]]] = {
         "rmse": lambda: (rmse(found, real.mean), real.rmse),
-        "dtw": lambda: (warp(found, real.mean).mean, real.dtw),
+        # What a gap takes from one side it takes from the other, or time is bridged by warping.
+        "dtw": lambda: (warp(found[used], real.mean[used]).mean, real.dtw),
         "rmse_relative": lambda: (
             relative(found, real.mean, card.quantity),
-            float(np.mean([relative(g, real.mean, card.quantity) for g in each])),
+            float(np.mean([x for x in starts if np.isfinite(x)] or [np.nan])),
         ),
     }
     out = []
@@ -171,10 +201,21 @@ def _held(
         value, own = score[metric]()
         out.append(
             Measurement(
-                metric=metric, truth="real", value=value, unit=QUANTITY_UNITS[card.quantity],
-                baseline=own, n=count, reason=reason,
+                metric=metric, truth="real", value=value if np.isfinite(value) else None,
+                unit=QUANTITY_UNITS[card.quantity], baseline=own if own > alike else None,
+                n=int(used.sum()), reason="; ".join(notes),
             )
         )  # fmt: skip
+    return out
+
+
+def _gaps(trials: Sequence[F8], used: NDArray[np.bool_]) -> list[str]:
+    """What is said of frames that are not measured in all trials."""
+    whole = np.all([np.isfinite(t).all(axis=1) for t in trials], axis=0)
+    none, few = int((~used).sum()), int((used & ~whole).sum())
+    out = [f"{none} of {len(used)} frames are measured in no trial and left out"] if none else []
+    if few:
+        out.append(f"in {few} of {len(used)} frames the mean is not of all trials")
     return out
 
 

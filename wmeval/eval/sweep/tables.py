@@ -166,9 +166,10 @@ def _entries(found: Sequence[tuple[CellResult | None, Measurement | None]]) -> t
                 # In full it stands in a table of its own.
                 more = f"{more} · {cell.status}".strip(" ·")
             more = " · ".join(x for x in (more, _range(m)) if x)
-            elsewhere = m.reason if m.truth == "real" else ""
-            more = " · ".join(x for x in (more, "own start" if elsewhere else "") if x)
-            out.append(Entry(text, more, best, cell.status != "ok", _idle(m), elsewhere))
+            told = m.reason if m.truth == "real" else ""
+            brief = "" if not told else "own start" if "own start" in told else "see reason"
+            more = " · ".join(x for x in (more, brief) if x)
+            out.append(Entry(text, more, best, cell.status != "ok", _idle(m), told))
     return tuple(out)
 
 
