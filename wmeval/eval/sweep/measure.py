@@ -23,7 +23,7 @@ from wmeval.eval.sweep.driven import NO_TRUTH
 from wmeval.eval.sweep.otherwise import Nodes, as_published, scored_otherwise, unscored
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
 from wmeval.eval.sweep.recorded import against
-from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Prediction, predict
+from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Number, Prediction, predict
 from wmeval.records import StateLog
 from wmeval.scene import Cloth
 
@@ -76,7 +76,7 @@ def measure(
                 Measurement(
                     metric=name, truth=form.truth, value=_finite(value), unit=said.unit,
                     expected=_finite(said.value), ideal=said.ideal,
-                    accuracy=TRUTHS[form.truth].accuracy, n=len(state),
+                    accuracy=_accuracy(form.truth, said), n=len(state),
                     reason="" if _finite(value) is not None else UNSEEN,
                 )
             )  # fmt: skip
@@ -90,6 +90,10 @@ def measure(
 def _told(record: Record, form: Prediction) -> dict[str, float]:
     function = MEASURED.get(form.truth)
     return function(record, form) if function is not None else {}
+
+
+def _accuracy(truth: str, said: Number) -> float:
+    return TRUTHS[truth].accuracy if said.accuracy is None else said.accuracy
 
 
 def _predictions(card: Family, subtask: str, material: str) -> tuple[Prediction, ...]:
