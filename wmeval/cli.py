@@ -951,6 +951,9 @@ def sweep_gauge(
             )
         if fail_on_regression and made.regressions:
             raise typer.Exit(1)
+    if results.idle():
+        _print("nothing was measured: no engine got through a cell")
+        raise typer.Exit(1)
 
 
 def _heard(bar: _Bar, count: int, total: int, said: str, left: float | None) -> None:
@@ -969,6 +972,8 @@ def _report_sweep(results: Any, page: Path) -> None:
         _print(note)
     for engine, reason, count in results.not_run():
         _print(f"not run: {engine}, {_many(count, 'cell')}: {reason}")
+    for engine, reason, count in results.crashed():
+        _print(f"crash: {engine}, {'all its ' * (count > 1)}{_many(count, 'cell')}: {reason}")
     counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in results.counts().items())
     _print(f"cells: {counts or 'none'}")
     _print(results.gate())

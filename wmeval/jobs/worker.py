@@ -65,6 +65,12 @@ class WorkerError(RuntimeError):
         super().__init__(what + (f"; it printed last:\n{printed}" if printed else ""))
         self.kind, self.what, self.printed = kind, what, printed
 
+    @property
+    def why(self) -> str:
+        """What happened; of a worker that did not come up also the last line that it printed."""
+        last = self.printed.strip().rpartition("\n")[2].strip() if self.kind == "start" else ""
+        return self.what + (f": {last}" if last else "")
+
 
 class _GarbageError(Exception):
     """The other side sent what is no message."""

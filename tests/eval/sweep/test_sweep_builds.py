@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ import pytest
 from engine_worlds import engine_here
 from fake_isaac import write_launcher
 
+from wmeval.cli import main
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import parse_engines
 from wmeval.eval.sweep.gates import conformance_rows, suites_of
+from wmeval.eval.sweep.results import read_sweep
 from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.jobs import installed
@@ -100,6 +103,27 @@ def test_a_check_that_hangs_fails_at_the_limit_and_the_others_follow(launcher, m
     for row in rows:
         assert row["status"] == "failed"
         assert row["reason"].startswith("Isaac Sim gave no answer within 0.5 s")
+
+
+def test_a_worker_that_does_not_come_up_says_why(tmp_path, capsys):
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho starting\necho 'libfoo.so: cannot open' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    command = [
+        "sweep", "gauge", "--engines", f"name=b,adapter=physx,python={broken}", "--tasks",
+        "bouncing_ball", "--twice", "none", "--out", str(tmp_path / "out"), "--workers", "0",
+        "--no-strips",
+    ]  # fmt: skip
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == 1  # nothing was measured
+    said = capsys.readouterr().out
+    why = "died (exit status 3) during 'hello': libfoo.so: cannot open"
+    assert re.search(rf"crash: b, 1 cell: .*{re.escape(why)}, as it was built", said)
+    assert said.endswith("nothing was measured: no engine got through a cell\n")
+    failed = [r for r in read_sweep(tmp_path / "out").conformance if r["status"] == "failed"]
+    assert failed
+    assert all(str(row["reason"]).endswith(why) for row in failed)
 
 
 @pytest.mark.accept

@@ -129,7 +129,7 @@ def _run(
         return outcome("failed" if built else "not_run", None, one_line(str(error)))
     except WorkerError as error:
         seat.lose()
-        return outcome("failed", None, one_line(error.what))
+        return outcome("failed", None, one_line(error.why))
     except Exception as error:  # an adapter's fault costs this check only
         seat.lose()
         return outcome("failed", None, one_line(f"{type(error).__name__}: {error}"))

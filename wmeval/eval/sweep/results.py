@@ -130,6 +130,23 @@ class SweepResults(Card):
                 out[r.cell.engine.label, r.reason] = out.get((r.cell.engine.label, r.reason), 0) + 1
         return [(engine, reason, count) for (engine, reason), count in out.items()]
 
+    def crashed(self) -> list[tuple[str, str, int]]:
+        """Engines of which every cell crashed, the first reason, and how many cells that are."""
+        of: dict[str, list[CellResult]] = {}
+        for r in self.cells:
+            of.setdefault(r.cell.engine.label, []).append(r)
+        return [
+            (engine, found[0].reason, len(found))
+            for engine, found in of.items()
+            if all(r.status == "crash" for r in found)
+        ]
+
+    def idle(self) -> bool:
+        """Whether there are cells, and no engine got through any or was seen to diverge."""
+        return bool(self.cells) and all(
+            r.status in ("crash", "time_out", "not_run") for r in self.cells
+        )
+
     def notes(self) -> list[str]:
         """How numbers of recordings were taken, where not as the card stands in space.
 

@@ -106,7 +106,7 @@ def _tossed(cell: Cell, key: str, limit: float | None) -> tuple[CellResult, Arra
             deterministic=engine_info(adapter).deterministic, taken=last_world,
         )  # fmt: skip
     except WorkerError as error:
-        return _crashed(cell, key, _last_line(error.what), began), {}
+        return _crashed(cell, key, _last_line(error.why), began), {}
     except UserError:
         raise
     except Exception as error:  # an adapter's fault costs this cell only
@@ -165,7 +165,7 @@ def _stepped(
     except WorkerError as error:
         slow = error.kind == "timeout" and not info.stepped
         status = "time_out" if slow else "crash"
-        reason = _last_line(error.what) + (_when(states) if info.stepped else "")
+        reason = _last_line(error.why) + (_when(states) if info.stepped else "")
     except NotFiniteError as error:
         # What to do about it is said of environments; here it is the finding.
         status, reason = "diverged", f"diverged: {str(error).partition(': ')[0]}"
