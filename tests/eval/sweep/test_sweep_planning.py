@@ -31,11 +31,25 @@ def test_engines_by_name_and_two_builds_of_one_side_by_side():
         ("adapter=bullet", "write NAME, or name=LABEL"),
         ("name=a b,adapter=bullet", "the name 'a b'"),
         (" , ", "name one engine"),
+        ("name=isaac,adapter=physx", "the name 'isaac' is another engine's, and this one is physx"),
+        ("name=PhysX,adapter=newton", "the name 'PhysX' is another engine's"),
+        ("name=carom,adapter=newton", "the name 'carom' is another engine's"),
+        ("newton,name=Main,adapter=physx,name=main,adapter=physx", "'Main' and 'main' differ by"),
+        ("newton,name=Newton,adapter=newton", "'newton' and 'Newton' differ by case alone"),
+        ("name=b2,adapter=bullet,python=/a/python", "b2: bullet runs in wmeval's own interpreter"),
+        ("carom", "carom has none of GAUGE's families: choose from bullet, physx, newton, gen"),
+        ("blender", "blender has none of GAUGE's families"),
     ],
 )
 def test_engines_that_are_none_are_refused(text, said):
     with pytest.raises(UserError, match=said):
         parse_engines(text)
+
+
+def test_no_engine_to_choose_from_is_without_a_family():
+    with pytest.raises(UserError) as found:
+        parse_engines("bulet")
+    assert str(found.value).endswith("choose from bullet, physx, newton, genesis, isaac")
 
 
 def test_tasks_cover_families_subtasks_and_materials():

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError, computed_field, model_validator
 
+from wmeval.assets.gauge_cards import families
 from wmeval.errors import UserError, first_problem, one_line
 from wmeval.jobs import installed
 from wmeval.jobs.ledger import checksum
@@ -22,7 +23,7 @@ UNSEEN = "the record does not show it"
 Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"]
 STATUSES: dict[Status, str] = {
     "ok": "ran to its end",
-    "diverged": "a state is not finite, or something left the scene for good",
+    "diverged": "a state is not finite, something left the scene for good, or what was hung up fell",
     "penetration": "ran to its end, but something lay deep inside a body",
     "time_out": "was stopped after the time that a cell may take",
     "crash": "its process died, or the engine raised an error",
@@ -42,7 +43,8 @@ class EngineSpec(Card):
     Attributes:
         label: its name in tables.
         adapter: row of `wmeval.sim.engines.ENGINES`.
-        python: interpreter that holds its library; "": the one that is found.
+        python: interpreter that holds its library; "": the one that is found. Of engines that
+            run in this one (Bullet) none can be named.
     """
 
     label: str
@@ -68,6 +70,11 @@ def version_of(engine: EngineSpec) -> str:
     return engine_info(engine.adapter).version
 
 
+def engines() -> tuple[str, ...]:
+    """Adapters that have some of GAUGE's families."""
+    return tuple(e for e in ENGINES if any(e in card.engines for card in families().values()))
+
+
 def parse_engines(text: str) -> tuple[EngineSpec, ...]:
     """Engines of ``newton,bullet`` or ``name=main,adapter=newton,python=PATH,name=...``.
 
@@ -75,7 +82,8 @@ def parse_engines(text: str) -> tuple[EngineSpec, ...]:
         text: comma-separated; ``name=`` begins an engine whose ``adapter=`` and ``python=`` follow.
 
     Raises:
-        UserError: an unknown engine or key, no adapter, or one name twice.
+        UserError: an unknown engine or key, no adapter, one name twice, another engine's name, or
+            an interpreter for what runs in this one.
     """
     out: list[dict[str, str]] = []
     keyed = False
@@ -98,16 +106,37 @@ def parse_engines(text: str) -> tuple[EngineSpec, ...]:
     specs = []
     for one in out:
         adapter = one.get("adapter", one["name"])
-        if adapter not in ENGINES:
-            known = ", ".join(ENGINES)
-            raise UserError(f"--engines: no engine {adapter!r}: choose from {known}")
+        known = engines()
+        if adapter not in known:
+            why = (
+                f"{adapter} has none of GAUGE's families"
+                if adapter in ENGINES
+                else (f"no engine {adapter!r}")
+            )
+            raise UserError(f"--engines: {why}: choose from {', '.join(known)}")
         if not re.fullmatch(r"[A-Za-z0-9_.+-]+", one["name"]):
             raise UserError(f"--engines: the name {one['name']!r}: use letters, digits, _ . + -")
+        if one["name"].casefold() in ENGINES and one["name"].casefold() != adapter:
+            raise UserError(
+                f"--engines: the name {one['name']!r} is another engine's, and this one is "
+                f"{adapter}: choose another"
+            )
+        if "python" in one and adapter not in (*WORKERS, "isaac"):
+            raise UserError(
+                f"--engines: {one['name']}: {adapter} runs in wmeval's own interpreter: leave "
+                "python= out, or run wmeval itself with the other one, and compare by --baseline"
+            )
         specs.append(EngineSpec(label=one["name"], adapter=adapter, python=one.get("python", "")))
     labels = [s.label for s in specs]
-    twice = next((x for x in labels if labels.count(x) > 1), None)
-    if twice:
-        raise UserError(f"--engines: {twice!r} is named twice: tell them apart by name=LABEL")
+    folded = [x.casefold() for x in labels]
+    for k, label in enumerate(labels):
+        if label in labels[:k]:
+            raise UserError(f"--engines: {label!r} is named twice: tell them apart by name=LABEL")
+        if folded[k] in folded[:k]:
+            raise UserError(
+                f"--engines: {labels[folded.index(folded[k])]!r} and {label!r} differ by case "
+                "alone: tell them apart by name=LABEL"
+            )
     if not specs:
         raise UserError("--engines: name one engine or more")
     return tuple(specs)
