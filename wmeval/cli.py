@@ -909,6 +909,7 @@ def sweep_gauge(
     from wmeval.eval.sweep.driven import parse_drives
     from wmeval.eval.sweep.report import write_sweep_report
     from wmeval.eval.sweep.results import read_sweep
+    from wmeval.eval.sweep.shards import machine
     from wmeval.eval.sweep.sweeping import run_sweep
     from wmeval.eval.sweep.tables import terminal_tables
 
@@ -928,7 +929,8 @@ def sweep_gauge(
         results = run_sweep(
             cells, out,
             plan={"engines": engines, "tasks": tasks, "config": list(configs), "grid": grid,
-                  "twice": twice, "limit_s": limit, "shard": shard, "drive": list(drive or ())},
+                  "twice": twice, "limit_s": limit, "shard": shard, "drive": list(drive or ()),
+                  "machine": machine()},
             workers=workers, executor=executor, address=ray_address, limit=limit,
             conformance=conformance, retry=retry, overwrite=overwrite,
             progress=lambda *heard: _heard(bar, *heard), kept=kept.append,

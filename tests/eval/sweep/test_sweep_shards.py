@@ -1,6 +1,7 @@
 """Shards joined: nothing is asked anew of this machine, nothing of another sweep is joined."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -13,6 +14,7 @@ from wmeval.eval.sweep.cells import CellResult, EngineSpec, Measurement, parse_e
 from wmeval.eval.sweep.folder import seal, seal_suite, sealed_suite
 from wmeval.eval.sweep.gates import gated, profile_of, suites_of
 from wmeval.eval.sweep.results import COLUMNS, read_sweep
+from wmeval.eval.sweep.shards import machine
 from wmeval.eval.sweep.sweeping import gather, merge, run_sweep, write_results
 
 
@@ -112,7 +114,25 @@ def test_the_later_of_two_is_taken_and_what_was_not_run_never_hides_what_was(tmp
     assert one.status == "ok"
     # Two versions under one name are told as two.
     more = shard_of(tmp_path / "more", cells_of("bouncing_ball", "newton"), version="1.9")
-    assert merge(tmp_path / "all", [more]).versions == {"newton": "1.8 and 1.9"}
+    joined = merge(tmp_path / "all", [more])
+    assert joined.versions == {"newton": "1.8 and 1.9"}
+    assert joined.notes() == ["newton stands for 2 versions: 1.8 (1 cell), 1.9 (1 cell)"]
+
+
+def test_machines_of_shards_are_told(tmp_path):
+    cells, parts = cells_of("slope_slider/2/wood,bouncing_ball", "newton"), []
+    for k, name in ((1, "A, 2 cores"), (2, "B, 8 cores")):
+        parts.append(shard_of(tmp_path / str(k), planning.share(cells, (k, 2)), shard=f"{k}/2"))
+        plan = {**read_sweep(parts[-1]).plan, "machine": name}
+        sweeping._write_plan(parts[-1], plan)
+        write_results(parts[-1], read_sweep(parts[-1]).model_copy(update={"plan": plan}))
+    # They are shards of one sweep all the same.
+    with pytest.raises(UserError, match="shard 2/2 is missing"):
+        merge(tmp_path / "less", parts[:1])
+    made = merge(tmp_path / "all", parts)
+    assert made.notes() == ["times are of several machines: A, 2 cores; B, 8 cores"]
+    assert made.plan["of"][1]["machine"] == "B, 8 cores"
+    assert re.fullmatch(r".+, \d+ cores?", machine())
 
 
 def test_a_merge_that_was_killed_is_done_again(tmp_path, monkeypatch):

@@ -150,7 +150,7 @@ class SweepResults(Card):
     def notes(self) -> list[str]:
         """How numbers of recordings were taken, where not as the card stands in space.
 
-        And which could not be taken.
+        And which could not be taken; engines of several versions, and times of several machines.
         """
         told: dict[tuple[str, str], list[str]] = {}
         for r in self.cells:
@@ -159,11 +159,27 @@ class SweepResults(Card):
                     whose = r.cell.task if m.value is not None else r.cell.name
                     missing = told.setdefault((whose, m.reason), [])
                     missing += [m.metric] if m.value is None else []
-        return [
+        return self._mixed() + [
             f"{whose} against real: "
             + (f"{', '.join(missing)} not measured: {reason}" if missing else reason)
             for (whose, reason), missing in told.items()
         ]
+
+    def _mixed(self) -> list[str]:
+        of: dict[str, dict[str, int]] = {}
+        for r in self.cells:
+            if r.version:
+                counts = of.setdefault(r.cell.engine.label, {})
+                counts[r.version] = counts.get(r.version, 0) + 1
+        joined = self.plan.get("of")
+        plans = [p for p in joined if isinstance(p, dict)] if isinstance(joined, list) else []
+        machines = list(dict.fromkeys(str(p["machine"]) for p in plans if "machine" in p))
+        return [
+            f"{label} stands for {len(counts)} versions: "
+            + ", ".join(f"{v} ({n} cell{'s'[: n > 1]})" for v, n in counts.items())
+            for label, counts in of.items()
+            if len(counts) > 1
+        ] + ([f"times are of several machines: {'; '.join(machines)}"] if machines[1:] else [])
 
     def gate(self) -> str:
         """What the conformance suite says about the numbers, in a sentence."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +16,20 @@ from wmeval.eval.sweep.cells import parse_engines
 from wmeval.eval.sweep.planning import parse_shard
 from wmeval.eval.sweep.results import SweepResults, read_sweep
 
-_OF_ONE_RUN = ("shard", "limit_s", "engines")
+_OF_ONE_RUN = ("shard", "limit_s", "engines", "machine")
 """What shards of one sweep may say differently; of engines the labels must be the same."""
+
+
+def machine() -> str:
+    """What a command runs on: its processor's name, and how many of its cores it sees."""
+    try:
+        told = Path("/proc/cpuinfo").read_text("utf-8", "replace")
+        names = [t.partition(":")[2].strip() for t in told.splitlines() if t[:10] == "model name"]
+    except OSError:
+        names = []
+    name = names[0] if names else platform.processor() or platform.machine()
+    cores = os.cpu_count() or 1
+    return f"{' '.join(name.split())}, {cores} core{'s' if cores > 1 else ''}"
 
 
 def plans_of(plan: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:
