@@ -200,3 +200,20 @@ def test_other_files_are_refused(tmp_path):
 def test_nothing_measured_is_no_recording():
     with pytest.raises(ValueError, match="name what is measured"):
         Header(format=FORMAT, title="none")
+
+
+def test_a_rate_that_the_times_contradict_is_refused(tmp_path):
+    def made(rate, step, count=9):
+        header = Header(format="wmeval-mocap/1", title="made up", rate=rate, markers=("m",))
+        times = np.arange(count) * step
+        trial = make_trial(header, "a", times, {"markers": np.zeros((count, 1, 3))})
+        path = tmp_path / f"{rate}-{step}.json"
+        return read_mocap(write_mocap(Mocap(header, (trial,)), path))
+
+    assert made(180.0, 1 / 180)
+    assert made(180.0, 1 / 100)
+    assert made(None, 7.0)
+    assert made(180.0, 1, count=1)
+    for rate, step, said in ((180.0, 1000 / 180, "0.18"), (30.0, 1 / 180, "180")):
+        with pytest.raises(UserError, match=f"its times are {said} frames a second, the header"):
+            made(rate, step)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
+from wmeval.assets.gauge_markers import markers
 from wmeval.cli import main
 from wmeval.datasets.checksums import sha256_of
 from wmeval.datasets.mocap import Header, Mocap, make_trial, read_mocap, write_mocap
@@ -138,6 +139,75 @@ def test_a_gap_in_a_recording_is_left_out_on_both_sides(tmp_path, change, frames
     assert real_of(path, "rmse").n == frames
 
 
+def first(count):
+    return lambda k, times, positions: (times[:count], positions[:count])
+
+
+@pytest.mark.parametrize("frames", [1, 3, 20])
+def test_a_recording_of_a_few_frames_is_refused_before_anything_runs(tmp_path, frames):
+    path = changed(write(tmp_path / "short.h5"), first(frames))
+    lasts = f"{(frames - 1) / 90:.3g} s"
+    with pytest.raises(UserError, match=f"'trial-0' covers {lasts} of the record's 0.567 s"):
+        real_of(path, "rmse")
+
+
+def test_how_far_a_recording_and_a_record_overlap_is_said(tmp_path):
+    path = changed(write(tmp_path / "part.h5"), first(40))
+    found = real_of(path, "rmse")
+    assert (found.n, found.reason) == (14, "covers 0.433 s of the record's 0.567 s")
+    longer = changed(
+        write(tmp_path / "long.h5"),
+        lambda k, t, x: (np.arange(150) / 90, np.concatenate([x, np.repeat(x[-1:], 98, axis=0)])),
+    )
+    assert real_of(longer, "rmse").reason == (
+        "its trials last 1.66 s, the record 0.567 s: only their beginning is compared (are the "
+        "times in seconds?)"
+    )
+    holes = changed(write(tmp_path / "holes.h5"), lost(lambda k: slice(15, 45)))
+    told = real_of(holes, "rmse")
+    assert told.value is None
+    assert "of the record's 18 frames are measured; 50 % are needed" in told.reason
+
+
+def test_lengths_in_another_unit_are_refused_or_said(tmp_path):
+    """Millimetres said to be metres, and centimetres said to be metres or the reverse."""
+
+    def times(scale):
+        return lambda k, t, x: (t, x * scale)
+
+    told = real_of(changed(write(tmp_path / "m.h5", place=(0.3, 0, 0.4)), times(1000)), "rmse")
+    assert told.value is None
+    assert "mm from the card's place, more than 10 times the scene" in told.reason
+    for scale in (10, 0.01):
+        found = real_of(changed(write(tmp_path / f"{scale}.h5"), times(scale)), "rmse")
+        assert "are its lengths in the unit that its header says?" in found.reason
+    assert real_of(write(tmp_path / "lab.h5", place=(4.0, 5.0, 0.0)), "rmse").value < 50
+
+
+def test_markers_in_another_unit_or_number_are_refused(tmp_path):
+    (task,) = planning.tasks_of("foam_stretching/1/soft")
+    worn = markers(task.card, "1", "soft")
+
+    def made(scale, count):
+        header = Header(
+            format="wmeval-mocap/1", title="made up", family="foam_stretching",
+            markers=tuple(f"m{k}" for k in range(count)),
+        )  # fmt: skip
+        points = np.tile(scale * worn.points[:count], (60, 1, 1))
+        path = tmp_path / f"{scale}-{count}.json"
+        trials = [make_trial(header, n, np.arange(60) / 60, {"markers": points}) for n in "ab"]
+        write_mocap(Mocap(header, tuple(trials)), path)
+        return planning.plan(parse_engines("bullet"), [task], ["tuned"], real=[str(path)])
+
+    whole = len(worn.points)
+    assert made(1.0, whole)
+    for scale in (10.0, 1e-3):
+        with pytest.raises(UserError, match=r"its markers span .* are its lengths in the unit"):
+            made(scale, whole)
+    with pytest.raises(UserError, match="1 markers; foam_stretching wears"):
+        made(1.0, 1)
+
+
 def test_identical_trials_are_no_unit(tmp_path, capsys):
     path = write(tmp_path / "same.h5", offsets=(0.0, 0.0, 0.0))
     for metric in ("rmse", "dtw"):
@@ -167,7 +237,11 @@ def test_recordings_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(UserError, match="two trials or more"):
         planning.plan(parse_engines("bullet"), tasks, ["tuned"], real=[one])
     wrong = write(tmp_path / "c.h5", bodies=("cube",))
-    (cell,) = planning.plan(parse_engines("bullet"), tasks, ["tuned"], twice="none", real=[wrong])
+    with pytest.raises(UserError, match=r"c\.h5: has no body 'ball'.*; its bodies: cube"):
+        planning.plan(parse_engines("bullet"), tasks, ["tuned"], real=[wrong])
+    # What is found only as it runs costs no other number.
+    (cell,) = planning.plan(parse_engines("bullet"), tasks, ["tuned"], twice="none")
+    cell = cell.model_copy(update={"data": wrong})
     result = run_cell(cell, "k")
     told = result.measurement("rmse", "real")
     assert told.value is None

@@ -16,6 +16,8 @@ from wmeval.datasets.mocap.schema import ARRAYS, Header, Mocap, Trial, Units, ma
 from wmeval.errors import UserError, first_problem, what_of
 from wmeval.jobs.ledger import canonical
 
+RATES = 2.0
+"""By how much a header's rate and the trials' times may differ: frames may be missing."""
 MOST_BYTES = 1 << 30
 """Largest JSON file that is read."""
 
@@ -192,4 +194,17 @@ def _checked(header: Header, trials: list[Trial], path: str) -> Mocap:
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise UserError(f"{path}: trial {twice!r} stands twice")
+    _check_rate(header, trials, path)
     return Mocap(header, tuple(trials))
+
+
+def _check_rate(header: Header, trials: list[Trial], path: str) -> None:
+    for trial in trials:
+        if header.rate is None or len(trial) < 2:
+            continue
+        own = 1 / float(np.median(np.diff(trial.times)))
+        if not 1 / RATES <= own / header.rate <= RATES:
+            raise UserError(
+                f"{path}: trial {trial.name!r}: its times are {own:.4g} frames a second, the "
+                f"header says {header.rate:.4g}: are the times in seconds?"
+            )

@@ -23,6 +23,7 @@ from wmeval.eval.sweep.driven import leads
 from wmeval.eval.sweep.fitted import fitted_trials
 from wmeval.eval.sweep.recorded import is_of, recording
 from wmeval.eval.sweep.refused import refuse
+from wmeval.eval.sweep.suited import check as check_suited
 from wmeval.eval.sweep.toss import FAMILY, data_file, wanted_of
 
 Twice = Literal["first", "all", "none"]
@@ -221,8 +222,8 @@ def plan(
 
     Raises:
         UserError: fitted numbers of another family, a recording of which it is not known which
-            trials they were fitted on, or one of no task here; and what
-            `wmeval.eval.sweep.refused.refuse` refuses.
+            trials they were fitted on, one of no task here, or one that lacks what its task
+            measures or is far shorter; and what `wmeval.eval.sweep.refused.refuse` refuses.
     """
     out = []
     for engine in engines:
@@ -297,9 +298,15 @@ def _drive(task: Task, drives: Mapping[str, str]) -> str:
 
 
 def _recording(task: Task, real: Sequence[str]) -> str:
-    """The file that measures a task; "" where none does."""
+    """The file that measures a task; "" where none does.
+
+    Raises:
+        UserError: it cannot be of the task.
+    """
     for path in real:
         if is_of(recording(path), task.family, task.subtask, task.material):
+            if task.card is not None:
+                check_suited(recording(path), path, task.card, task.subtask, task.material)
             return path
     return ""
 

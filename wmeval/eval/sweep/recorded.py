@@ -23,6 +23,7 @@ from wmeval.eval.metrics.trajectory import jointly_valid, rmse, warp
 from wmeval.eval.sweep.cells import Measurement
 from wmeval.eval.sweep.course import LEVEL, Course
 from wmeval.eval.sweep.otherwise import Nodes, relative
+from wmeval.eval.sweep.suited import ENOUGH, covers, lengths, ways
 
 F8 = NDArray[np.float64]
 ELSEWHERE = 10.0
@@ -153,6 +154,7 @@ def _held(
         UserError: the recording lacks what is measured, or fewer than two trials are left.
     """
     mocap = recording(path)
+    covers(mocap, path, len(course.times))
     rest = [t for t in mocap.trials if t.name not in without]
     if len(rest) < 2:
         raise UserError(
@@ -171,8 +173,17 @@ def _held(
         raise UserError(f"{path}: no trial has its first frame whole: begin each where it is seen")
     real = gauge.baseline(each)
     used = jointly_valid(found, real.mean)
-    notes = []
+    if used.sum() < ENOUGH * len(course.times):
+        raise UserError(
+            f"{path}: {used.sum()} of the record's {len(course.times)} frames are measured; "
+            f"{100 * ENOUGH:.0f} % are needed"
+        )
+    notes = lengths(mocap, count, len(course.times))
     if card.quantity == "position":
+        try:
+            notes += ways(found, real.mean)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from error
         moved = _elsewhere(found, real.mean, each)
         if moved is not None:
             found = found + np.tile(moved, found.shape[1] // 3)
