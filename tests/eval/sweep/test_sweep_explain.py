@@ -20,12 +20,11 @@ from wmeval.eval.sweep.ablations import (
     is_change,
 )
 from wmeval.eval.sweep.cells import CellResult, Measurement
+from wmeval.eval.sweep.departures import departure, off
 from wmeval.eval.sweep.explain import (
     Trial,
     cost,
-    departure,
     explain,
-    off,
     parse_cell,
     seconds_of,
     verdict,
@@ -89,7 +88,54 @@ def test_the_verdict_names_what_closes_or_helps():
     closed = verdict(base, [trial("no armature", 1.254), trial("half", 1.9)])
     assert closed == "period 2.47 s where 1.25 is right: closed by no armature (1.254)"
     assert "nothing alone closes it; it helps: half" in verdict(base, [trial("half", 1.9)])
-    assert "nothing that was tried closes it (1 changes)" in verdict(base, [trial("x", 2.4)])
+    assert verdict(base, [trial("x", 2.4)]).endswith("nothing that was tried closes it (1 change)")
+    slow = [
+        Trial(name=n, settings={}, value=None, error=None, left=None, status=s)
+        for n, s in (("a", "time_out"), ("b", "crash"), ("c", "time_out"))
+    ]
+    assert verdict(base, [trial("x", 2.4), *slow]).endswith(
+        "closes it (4 changes, 2 of them timed out, 1 of them crashed)"
+    )
+
+
+def test_what_lies_deep_in_a_body_is_explained_by_its_depth(monkeypatch):
+    """Nothing else is off; of the changes one alone lets nothing sink in."""
+    told = []
+
+    def pretend(cell, key, **_):
+        deep = 0.5 if cell.grid.get("dt") == "1/1800" else 8.0
+        numbers = (
+            Measurement(metric="period", truth="t", value=2.0, expected=1.0),
+            Measurement(metric="penetration", value=deep, unit="mm"),
+        )
+        status, reason = ("penetration", "its corner is 8.0 mm deep") if deep > 5 else ("ok", "")
+        return CellResult(
+            cell=cell, key=key, status=status, reason=reason, measurements=numbers, wall_s=0.0
+        )
+
+    monkeypatch.setattr(explaining, "run_cell", pretend)
+    made = explain(parse_cell(TURNTABLE), budget=60, told=told.append)
+    assert made.verdict == "penetration 8 mm: closed by step / 10 (0.5)"
+    assert told[0].endswith("penetration 8 mm (its corner is 8.0 mm deep)")
+    # A number that is named is explained all the same.
+    assert explain(parse_cell(TURNTABLE), budget=60, metric="period").metric == "period"
+
+
+def test_what_counts_is_said_in_a_number(monkeypatch):
+    def pretend(cell, key, **_):
+        numbers = (
+            Measurement(metric="period", truth="t", value=2.001, expected=2.0, unit="s"),
+            Measurement(metric="rmse", truth="t", value=0.1, baseline=18.0, unit="mm"),
+            Measurement(metric="penetration", value=2.0, unit="mm"),
+        )
+        return CellResult(cell=cell, key=key, status="ok", measurements=numbers, wall_s=0.0)
+
+    monkeypatch.setattr(explaining, "run_cell", pretend)
+    said = [
+        explain(parse_cell(TURNTABLE), budget=60, metric=m).verdict.partition("off by ")[2]
+        for m in ("period", "rmse", "penetration")
+    ]
+    assert said == [f"less than what counts ({x})" for x in ("0.02 s", "3.6 mm", "5 mm")]
 
 
 def test_a_slider_that_is_too_fast_is_explained_by_the_step(tmp_path, capsys):

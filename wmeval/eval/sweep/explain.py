@@ -16,7 +16,6 @@ from wmeval.eval.sweep.ablations import (
     ABLATIONS,
     COMMON,
     SECONDS,
-    STRETCH_LIMIT,
     STRETCH_SECONDS,
     applies,
     cell_of,
@@ -31,6 +30,7 @@ from wmeval.eval.sweep.cells import (
     fraction,
     parse_engines,
 )
+from wmeval.eval.sweep.departures import SMALL, departure, least, least_said, off
 from wmeval.eval.sweep.otherwise import OTHERWISE
 from wmeval.eval.sweep.prepared import scene_of
 from wmeval.eval.sweep.running import run_cell
@@ -42,16 +42,12 @@ from wmeval.scene import Card
 
 CLOSES, HELPS = 0.2, 0.75
 """Share of the error that may be left where a change closes the gap, and where it helps."""
-SMALL = 0.01
-"""Relative error below which a cell does not depart."""
 MOVES = 0.03
 """Share of the gap by which a number has moved."""
 FINER = 10
 """By how much the step is shorter where changes that closed nothing are tried again."""
 ROUNDS = 2
 """How often changes are tried on top of the best."""
-REPEATS = 0.2
-"""Of an error, the share of what GAUGE's real trials are apart below which it does not."""
 
 
 class Trial(Card):
@@ -128,28 +124,9 @@ def parse_cell(text: str) -> Cell:
     return cells[0]
 
 
-def departure(m: Measurement) -> float:
-    """How far a number is off, relative to what is right; NaN where nothing says.
-
-    A textile's stretch is held against `STRETCH_LIMIT`: 1 is as much as may be.
-    """
-    if m.metric == "stretch":
-        return max(0.0, m.value or 0.0) / STRETCH_LIMIT if m.value is not None else math.nan
-    if m.error is None:
-        return math.nan
-    scale = abs(m.expected) if m.expected else (m.baseline or 0.0)
-    return m.error / scale if scale else math.nan
-
-
-def least(m: Measurement) -> float:
-    """Departure from which a number is explained."""
-    if m.metric == "stretch":
-        return 1.0
-    return max(SMALL, m.accuracy) if m.expected is not None else REPEATS
-
-
 def worst(result: CellResult, metric: str = "") -> Measurement | None:
-    """The number that departs most, or the named one."""
+    """The named number, or the depth of what lay deep in a body, or the one that departs most."""
+    metric = metric or ("penetration" if result.status == "penetration" else "")
     if metric:
         found = [m for m in result.measurements if m.metric == metric]
         return next((m for m in found if off(m) is not None), None)
@@ -175,11 +152,6 @@ def _check_metric(result: CellResult, metric: str) -> None:
             f"--metric {metric}: {result.cell.task} has no such number: choose from "
             f"{', '.join(told)}"
         )
-
-
-def off(m: Measurement) -> float | None:
-    """The error that trials should make smaller; a stretch is its own."""
-    return m.value if m.metric == "stretch" else m.error
 
 
 def seconds_of(cell: Cell, metric: str) -> float | None:
@@ -231,13 +203,15 @@ def explain(
         "expected": base.expected, "value": base.value, "error": base_error,
         "seconds": result.ended, "scorings": _scorings(cell, logs),
     }  # fmt: skip
-    say(f"{cell.name}: {_said(base)}")
+    lies = f" ({result.reason})" if base.metric == "penetration" and result.reason else ""
+    say(f"{cell.name}: {_said(base)}{lies}")
     if departure(base) < least(base):
         return Explanation.model_validate(
             {
                 **head,
                 "verdict": _joined(
-                    f"it does not depart: {_said(base)} is off by less than what counts",
+                    f"it does not depart: {_said(base)} is off by less than what counts "
+                    f"({least_said(base)})",
                     head["scorings"],
                 ),
             }
@@ -375,4 +349,21 @@ def verdict(base: Measurement, trials: Sequence[Trial]) -> str:
         return f"{_said(base)}: closed by {names(closing[:1])}{more}"
     if helping:
         return f"{_said(base)}: nothing alone closes it; it helps: {names(helping[:3])}"
-    return f"{_said(base)}: nothing that was tried closes it ({len(known)} changes)"
+    return f"{_said(base)}: nothing that was tried closes it ({_tried(trials)})"
+
+
+def _tried(trials: Sequence[Trial]) -> str:
+    """How many changes were tried, and how many of them came to no number, by how they ended."""
+    ended: dict[str, int] = {}
+    for t in trials:
+        if t.left is None:
+            said = _ENDED.get(t.status, "did not have the number")
+            ended[said] = ended.get(said, 0) + 1
+    many = f"{len(trials)} change{'' if len(trials) == 1 else 's'}"
+    return ", ".join([many, *(f"{n} of them {said}" for said, n in ended.items())])
+
+
+_ENDED = {
+    "time_out": "timed out", "crash": "crashed", "diverged": "diverged",
+    "not_run": "could not be run",
+}  # fmt: skip
