@@ -43,9 +43,9 @@ OVERHANG = {
 the families' size: cells free plus half the cell that is held, since a mesh of flat triangles bends
 at its edges only, the holding's edge among them, each for half a cell to both sides. Its weight is
 such that w length^3 / B = 1/2: it droops by 1/16 of its length, where shapes are nearly linear and
-a swing's mean is its rest within 3 %. It is far wider than it hangs over: all diagonals of a `Sheet`
-lean one way, and bending twists it unless its held edge, wide, forbids that (a strip of two cells'
-width is 14 % softer by it, this one 3 %)."""
+a swing's mean is its rest within 3 %. It is far wider than it hangs over: a `Sheet`'s diagonals all
+lean one way, so bending twists it unless its held edge is wide enough to forbid that (a strip of
+two cells' width is 14 % softer by it, this one 3 %)."""
 FOAM = {"young": 86_410.0, "density": 13.2, "length": 0.2, "gravity": 490.5}
 SPEED = 1.0
 """Of the cube that is thrown along the sheet [m/s]."""
