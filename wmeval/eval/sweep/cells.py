@@ -23,7 +23,7 @@ UNSEEN = "the record does not show it"
 Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"]
 STATUSES: dict[Status, str] = {
     "ok": "ran to its end",
-    "diverged": "a state is not finite, something left the scene for good, or what was hung up fell",
+    "diverged": "a state is not finite, something left the scene for good, or a rope has fallen",
     "penetration": "ran to its end, but something lay deep inside a body",
     "time_out": "was stopped after the time that a cell may take",
     "crash": "its process died, or the engine raised an error",

@@ -31,6 +31,7 @@ from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import LIMIT, deepest
 from wmeval.eval.sweep.fitted import fitted_trials
 from wmeval.eval.sweep.folder import marker_arrays
+from wmeval.eval.sweep.hung import fallen
 from wmeval.eval.sweep.measure import measure
 from wmeval.eval.sweep.prepared import Prepared, prepare
 from wmeval.eval.sweep.toss import FAMILY, run_toss, toss_settings
@@ -221,6 +222,9 @@ def _advance(
     Frames are looked at together, those of `LOOK` seconds of work: a look costs as much as a quick
     engine's frame. What is said and kept is as if each was looked at as it came.
     """
+    said = fallen(spec.scene, states[0].state)
+    if said:
+        return "diverged", said
     start = looked = time.perf_counter()
     step, frames = spec.clock.substeps, ready.frames
     room = room_of(spec)

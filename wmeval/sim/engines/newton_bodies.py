@@ -184,6 +184,8 @@ def _shape(
         density=0.0, mu=friction, restitution=restitution, mu_torsional=0.0, mu_rolling=0.0,
         has_particle_collision=touches,
     )  # fmt: skip
+    if making.solver == "vbd":
+        config.ke = making.numbers["body_contact_stiffness"]
     extra: dict[str, Any] = {"xform": place, "cfg": config}
     if making.solver == "mujoco" and making.restitution:
         period = 0.5 * making.numbers["contact_stiffness"] * making.dt

@@ -145,8 +145,9 @@ def _add_rope(making: Making, bent: Bent, item: Rope, points: F8) -> None:
         bend_rigidity=item.bending, twist_rigidity=item.bending,
     )  # fmt: skip
     config = builder.ShapeConfig(
-        density=item.density, mu=item.friction**2, mu_torsional=0.0, mu_rolling=0.0
-    )
+        density=item.density, mu=item.friction**2, mu_torsional=0.0, mu_rolling=0.0,
+        ke=making.numbers["body_contact_stiffness"],
+    )  # fmt: skip
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     bodies, _ = builder.add_rod(
         rod=rod, cfg=config, label=item.name,
