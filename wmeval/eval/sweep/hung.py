@@ -14,7 +14,7 @@ from wmeval.records import StateLog
 from wmeval.scene import Body, Cylinder, Rope, Scene, Sphere
 
 NEAR = 0.01
-"""By how much a ball may hang off the closed form [m] (ours): it swings a little, still."""
+"""By how much they may hang off the closed form [m] (ours): they swing a little, still."""
 
 
 def hanging_heights(scene: Scene) -> tuple[float, float] | None:
@@ -23,6 +23,8 @@ def hanging_heights(scene: Scene) -> tuple[float, float] | None:
     The balls, of mass m, stretch their strands by m g / E A, and the strands themselves by half
     their weight over E A. The length about the beam, half a turn, is stretched as much if nothing
     rubs on it, and not at all at most: with friction it may keep any tension below the strands'.
+    Of either ball alone nothing is said: as they weigh the same, the rope may lie anywhere along
+    itself on the beam.
 
     Returns:
         The least and the greatest height; None if no rope hangs over a beam here.
@@ -62,14 +64,14 @@ def fallen(scene: Scene, state: StateLog) -> str:
         return ""
     rope = next(d for d in scene.deformables if isinstance(d, Rope))
     low, high = heights
-    for name in (pin.body for pin in rope.pins if pin.body):
-        z = float(state.position[0, state.body(name), 2])
-        if not low - NEAR <= z <= high + NEAR:
-            return (
-                f"the rope does not hang over its beam as the record begins: {name} is at "
-                f"{1e3 * z:.0f} mm, at rest it hangs at {1e3 * low:.0f} to {1e3 * high:.0f}"
-            )
-    return ""
+    z = [float(state.position[0, state.body(pin.body), 2]) for pin in rope.pins if pin.body]
+    if low - NEAR <= sum(z) / len(z) <= high + NEAR:
+        return ""
+    return (
+        "the rope does not hang over its beam as the record begins: its balls are at "
+        f"{' and '.join(f'{1e3 * x:.0f}' for x in z)} mm, at rest their middle hangs at "
+        f"{1e3 * low:.0f} to {1e3 * high:.0f}"
+    )
 
 
 __all__ = ["NEAR", "fallen", "hanging_heights"]
