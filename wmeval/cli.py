@@ -1065,6 +1065,8 @@ def fit_gauge(
     _print(f"fitted on {found.fitted_on}")
     for name, value in of.other_half.items():
         _print(f"on the other half: {value:.4g}, {name}")
+    for remark in of.remarks:
+        _print(f"look at this: {remark}")
     if not of.other_half:
         _print(f"{out}: give it to sweep gauge --config; the other half is scored")
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ from engine_worlds import engine_here
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
+from wmeval.datasets.mocap import read_pendulum
 from wmeval.errors import UserError
+from wmeval.eval.fitting import pendulum_fit
 from wmeval.eval.fitting.fit import fit
+from wmeval.eval.fitting.pendulum_fit import FULL, LINEAR, UNENDED, baselines, remarks
 from wmeval.eval.fitting.pendulums import (
     GRAVITY,
     Pendulum,
@@ -21,6 +25,7 @@ from wmeval.eval.fitting.pendulums import (
     linear_swing,
     swing,
 )
+from wmeval.eval.truths import real
 from wmeval.sim.protocol import EngineConfig
 
 REAL = Path(__file__).parents[3] / "shared/data/dfki_pendulum/sysid_measured.csv"
@@ -131,10 +136,48 @@ def test_length_mass_and_damping_are_found_on_half_of_the_pieces(tmp_path):
         fit("pendulum", None, "bullet", half="even")
 
 
+def fitted(path, **columns):
+    """A fit of the made-up recording with some columns changed."""
+    table = np.genfromtxt(recording(path, 1.3), delimiter=",", skip_header=1)
+    for name, change in columns.items():
+        k = ("time", "position", "velocity", "torque").index(name)
+        table[:, k] = change(table[:, k])
+    np.savetxt(path, table, delimiter=",", header="time,position,velocity,torque", comments="")
+    return fit("pendulum", path, "bullet", half="even", base="published-settings", evaluations=30)
+
+
+def test_recordings_that_tell_nothing_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"samples are 3\.33 s apart, too coarse"):
+        fitted(tmp_path / "ms.csv", time=lambda t: 1000 * t)
+    with pytest.raises(UserError, match="torque is zero throughout"):
+        fitted(tmp_path / "free.csv", torque=lambda t: 0 * t)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_fit_in_degrees_says_what_to_look_at(tmp_path):
+    of = fitted(tmp_path / "deg.csv", position=np.degrees, velocity=np.degrees).identified
+    assert "more than a turn: radians are wanted; are these degrees?" in of.remarks[0]
+    assert "on the other half it runs away: linear damped pendulum, closed form" in of.remarks[1]
+    assert all(math.isfinite(x) for x in of.other_half.values())
+    others = {"bullet, fitted": 2.0, "bullet, at the start": 1.0}
+    trial = read_pendulum(recording(tmp_path / "swing.csv")).trials[0]
+    (told,) = remarks(trial, "bullet", others)
+    assert told == "the fit is no better than the start on the other half: do not use it"
+    assert remarks(trial, "bullet", {**others, "bullet, fitted": 0.5}) == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_search_that_does_not_end_is_named(tmp_path, monkeypatch):
+    (trial,) = read_pendulum(recording(tmp_path / "swing.csv", 1.3)).trials
+    given = cut(trial)
+    assert sorted(baselines(trial, given, (0, 2))) == [LINEAR, FULL]
+    for module in (pendulum_fit, real):
+        monkeypatch.setattr(module, "leastsq", partial(module.leastsq, maxfev=6))
+    assert sorted(baselines(trial, given, (0, 2))) == [LINEAR + UNENDED, FULL + UNENDED]
+
+
 @pytest.mark.skipif(not REAL.is_file(), reason="the recording is not here")
 def test_the_real_recording_is_cut_into_pieces_that_begin_as_measured():
-    from wmeval.datasets.mocap import read_pendulum
-
     given = cut(read_pendulum(REAL).trials[0])
     assert len(given) == 12
     assert all(p.times[0] == 0 for p in given)

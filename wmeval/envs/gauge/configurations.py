@@ -60,6 +60,7 @@ class Identified(Card):
         other_half: the loss on the trials that were not fitted on, of the engine and of what it is
             compared with; empty where the sweep scores them.
         evaluations: of the loss; optimizer: which; seed: of it.
+        remarks: what to look at before the numbers are used.
     """
 
     engine: str
@@ -79,6 +80,7 @@ class Identified(Card):
     evaluations: int = Field(ge=1)
     optimizer: str
     seed: int = 0
+    remarks: tuple[str, ...] = ()
 
 
 class Fitted(Card):

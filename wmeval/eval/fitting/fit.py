@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -123,6 +124,7 @@ def fit_driven_pendulum(
     path = _pendulum_in(data)
     (trial,) = read_pendulum(path).trials
     given = cut(trial)
+    pendulum_fit.check_driven(trial)
     chosen = half_of([p.name for p in given], half=half, split=split)
     names = spaced(chosen.names, trials)
     own = [p for p in given if p.name in names]
@@ -135,8 +137,8 @@ def fit_driven_pendulum(
         )  # fmt: skip
         best = _rounded(found.values)
         others = {
-            f"{engine}, fitted": loss.of(best, rest),
-            f"{engine}, at the start": loss.of(
+            f"{engine}, {pendulum_fit.FITTED}": loss.of(best, rest),
+            f"{engine}, {pendulum_fit.START}": loss.of(
                 {p.name: p.start for p in pendulum_fit.PARAMETERS}, rest
             ),
         }
@@ -151,7 +153,8 @@ def fit_driven_pendulum(
         properties={pendulum_fit.BODY: best},
         identified=_identified(
             engine, python, path, chosen, pendulum_fit.PARAMETERS, found, pendulum_fit.LOSS, seed,
-            others,
+            {k: v for k, v in others.items() if math.isfinite(v)},
+            pendulum_fit.remarks(trial, engine, others),
         ),
     )  # fmt: skip
 
@@ -159,6 +162,7 @@ def fit_driven_pendulum(
 def _identified(
     engine: str, python: str, data: Path, chosen: Half, wanted: Sequence[Parameter], found: Found,
     loss: str, seed: int, others: Mapping[str, float] = MappingProxyType({}),
+    remarks: Sequence[str] = (),
 ) -> Identified:  # fmt: skip
     """What stands in a file of fitted numbers of how they were found."""
     return Identified(
@@ -167,6 +171,7 @@ def _identified(
         start={p.name: p.start for p in wanted}, bounds={p.name: (p.low, p.high) for p in wanted},
         loss=loss, loss_before=found.before, loss_after=found.after, improved=found.improved,
         other_half=dict(others), evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
+        remarks=tuple(remarks),
     )  # fmt: skip
 
 

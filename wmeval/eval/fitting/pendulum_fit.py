@@ -8,7 +8,7 @@ for small angles only, and the pendulum with sine and dry friction by Runge and 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,9 +17,10 @@ from scipy.optimize import leastsq
 
 from wmeval.datasets.mocap.schema import Trial
 from wmeval.envs.gauge.configurations import Settings
+from wmeval.errors import UserError
 from wmeval.eval.fitting.pendulums import WINDOW, Pendulum, Piece, error, linear_swing, swing
 from wmeval.eval.fitting.search import Parameter
-from wmeval.eval.truths.real import fit_pendulum, predict_pendulum
+from wmeval.eval.truths.real import CONVERGED, fit_pendulum, predict_pendulum
 from wmeval.sim.engines.engine_options import with_python
 from wmeval.sim.world import World
 
@@ -37,6 +38,43 @@ PARAMETERS = (
 )
 LINEAR = "linear damped pendulum, closed form"
 FULL = "pendulum with dry friction, Runge-Kutta"
+UNENDED = " (its fit did not converge)"
+FITTED, START = "fitted", "at the start"
+
+
+def check_driven(trial: Trial) -> None:
+    """Refuse a recording that no torque drives: nothing in it tells a mass.
+
+    Raises:
+        UserError: the torque is zero throughout.
+    """
+    if not np.any(trial.signals[:, 2]):
+        raise UserError(
+            f"trial {trial.name!r}: its torque is zero throughout, and only a torque tells a mass: "
+            "give the motor's, in N m"
+        )
+
+
+def remarks(trial: Trial, engine: str, others: Mapping[str, float]) -> list[str]:
+    """What a user should look at before believing a fit.
+
+    Args:
+        trial: the recording.
+        engine: which was fitted.
+        others: losses on the other half, as in the file of the fit.
+    """
+    out = []
+    most = float(np.abs(trial.signals[:, 0]).max())
+    if most > 2 * math.pi:
+        out.append(
+            f"angles go up to {most:.4g} rad, more than a turn: radians are wanted; are these "
+            "degrees?"
+        )
+    out += [f"on the other half it runs away: {k}" for k, v in others.items() if not v < math.inf]
+    fitted, start = (others.get(f"{engine}, {x}", math.nan) for x in (FITTED, START))
+    if not fitted < start:
+        out.append("the fit is no better than the start on the other half: do not use it")
+    return out
 
 
 @dataclass
@@ -90,11 +128,18 @@ def baselines(trial: Trial, given: Sequence[Piece], fitted: Sequence[int]) -> di
         out: F8 = np.clip(np.nan_to_num(np.concatenate(made), nan=100.0), -100.0, 100.0)
         return out
 
-    best, *_ = leastsq(off, np.log(np.array([0.15, 0.05, 2.8])), xtol=1e-8, ftol=1e-10)
-    i, b, k = np.exp(best).tolist()
     others = [given[r] for r in rest]
-    linear = error([linear_swing(i, b, k, p) for p in others], others)
+    # What runs away on the way to the best is told by its loss.
+    with np.errstate(over="ignore", invalid="ignore"):
+        best, *_, state = leastsq(
+            off, np.log(np.array([0.15, 0.05, 2.8])), xtol=1e-8, ftol=1e-10, full_output=True
+        )
+        i, b, k = np.exp(best).tolist()
+        linear = error([linear_swing(i, b, k, p) for p in others], others)
     full = fit_pendulum(trial, window=WINDOW, chosen=fitted)
     predicted, measured = predict_pendulum(full, trial, window=WINDOW, chosen=rest)
     rms = np.sqrt(np.mean((predicted - measured) ** 2, axis=1))
-    return {LINEAR: _degrees(linear), FULL: _degrees(rms)}
+    return {
+        LINEAR + ("" if state in CONVERGED else UNENDED): _degrees(linear),
+        FULL + ("" if full.converged else UNENDED): _degrees(rms),
+    }

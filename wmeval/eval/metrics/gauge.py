@@ -289,7 +289,8 @@ def pd_fit(angles: F8, times: F8) -> FittedSwing:
     def off(p: F8) -> F8:
         return solve(float(p[0] * scale[0]), float(p[1] * scale[1]))[0]
 
-    found, *_ = leastsq(off, np.array([beta, w]) / scale, xtol=1e-10, ftol=1e-12)
+    # A search that does not end says so by its r2.
+    found, *_ = leastsq(off, np.array([beta, w]) / scale, xtol=1e-10, ftol=1e-12, full_output=True)
     beta, w = float(found[0] * scale[0]), abs(float(found[1] * scale[1]))
     residuals, x = solve(beta, w)
     residual = float((residuals**2).sum())

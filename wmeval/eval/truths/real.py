@@ -158,12 +158,14 @@ class PendulumFit:
 
     Attributes:
         inertia: I [kg m^2]; damping: b [N m s]; coulomb: c [N m]; weight: k = m g l [N m].
+        converged: whether the search for them came to an end.
     """
 
     inertia: float
     damping: float
     coulomb: float
     weight: float
+    converged: bool = True
 
 
 def half_of(trial: Trial, part: int) -> Trial:
@@ -188,9 +190,14 @@ def pieces(trial: Trial, window: float) -> tuple[NDArray[np.intp], int]:
     """First samples of the pieces that a recording is cut into, and their length in samples.
 
     Raises:
-        UserError: fewer than three pieces.
+        UserError: fewer than three pieces, or fewer than three samples in one.
     """
     step = float(np.median(np.diff(trial.times)))
+    if 3 * step > window * (1 + 1e-6):
+        raise UserError(
+            f"trial {trial.name!r}: its samples are {step:.3g} s apart, too coarse for pieces of "
+            f"{window:g} s: is the time in seconds?"
+        )
     length = max(3, round(window / step))
     count = (len(trial) - 1) // length
     if count < 3:
@@ -251,6 +258,10 @@ def slope(t: F8, angle: F8, at: int, within: float = 0.05) -> float:
     return float(np.polyfit(x, angle[near], degree)[-2]) if degree else 0.0
 
 
+CONVERGED = (1, 2, 3, 4)
+"""What MINPACK says of a search that came to an end."""
+
+
 def fit_pendulum(
     trial: Trial, *, window: float = 0.4, chosen: Sequence[int] | None = None
 ) -> PendulumFit:
@@ -272,8 +283,8 @@ def fit_pendulum(
     if not np.ptp(trial.signals[:, 0]) > 0.05:
         raise UserError(f"trial {trial.name!r}: it does not move: nothing can be fitted")
 
-    def made(p: F8) -> PendulumFit:
-        return PendulumFit(*(float(x) for x in np.exp(np.clip(p, -25, 6))))
+    def made(p: F8, converged: bool = True) -> PendulumFit:
+        return PendulumFit(*(float(x) for x in np.exp(np.clip(p, -25, 6))), converged)
 
     def off(p: F8) -> F8:
         found, measured = predict_pendulum(made(p), trial, window=window, chosen=chosen)
@@ -281,5 +292,7 @@ def fit_pendulum(
         return np.clip(np.nan_to_num(found - measured, nan=100.0), -100.0, 100.0).ravel()
 
     with np.errstate(over="ignore", invalid="ignore"):
-        best, *_ = leastsq(off, np.log(np.array(_START)), xtol=1e-8, ftol=1e-10)
-    return made(best)
+        best, *_, state = leastsq(
+            off, np.log(np.array(_START)), xtol=1e-8, ftol=1e-10, full_output=True
+        )
+    return made(best, state in CONVERGED)
