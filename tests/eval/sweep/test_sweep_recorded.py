@@ -175,7 +175,12 @@ def test_lengths_in_another_unit_are_refused_or_said(tmp_path):
     def times(scale):
         return lambda k, t, x: (t, x * scale)
 
-    told = real_of(changed(write(tmp_path / "m.h5", place=(0.3, 0, 0.4)), times(1000)), "rmse")
+    far = changed(write(tmp_path / "m.h5", place=(0.3, 0, 0.4)), times(1000))
+    with pytest.raises(UserError, match="mm from the card's place, more than 10 times the scene"):
+        real_of(far, "rmse")
+    (cell,) = planning.plan(parse_engines("bullet"), planning.tasks_of(TASK), ["tuned"],
+                            twice="none")  # fmt: skip
+    told = run_cell(cell.model_copy(update={"data": far}), "k").measurement("rmse", "real")
     assert told.value is None
     assert "mm from the card's place, more than 10 times the scene" in told.reason
     for scale in (10, 0.01):

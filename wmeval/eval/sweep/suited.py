@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from wmeval.assets.gauge_cards import RECORD_HZ, Bricks, Family
 from wmeval.assets.gauge_markers import MarkerSet, markers
 from wmeval.datasets.mocap.schema import Mocap
 from wmeval.errors import UserError
+from wmeval.scene import Vec3
 
 F8 = NDArray[np.float64]
 ENOUGH = 0.5
@@ -28,8 +31,8 @@ def check(mocap: Mocap, path: str, card: Family, subtask: str, material: str) ->
     """What can be told of a recording before anything runs.
 
     Raises:
-        UserError: it lacks a body or markers that are measured, is too short, or its markers span
-            another length than the card's.
+        UserError: it lacks a body or markers that are measured, is too short, starts far away, or
+            its markers span another length than the card's.
     """
     if card.markers is not None:
         _check_markers(mocap, path, card, markers(card, subtask, material))
@@ -44,6 +47,7 @@ def check(mocap: Mocap, path: str, card: Family, subtask: str, material: str) ->
             raise UserError(
                 f"{path}: has no body {missing[0]!r}, which {card.id} measures; its bodies: {has}"
             )
+        _check_place(mocap, path, {n: p.position for n, p in card.poses(subtask, material).items()})
     covers(mocap, path, card.frames(subtask, material))
 
 
@@ -113,6 +117,22 @@ def _way(g: F8) -> float:
     """Largest distance of a point from where it starts [mm]."""
     x = g.reshape(len(g), -1, 3)
     return float(np.nanmax(np.linalg.norm(x - x[:1], axis=2)))
+
+
+def _check_place(mocap: Mocap, path: str, poses: Mapping[str, Vec3]) -> None:
+    """As `ways`, by where the card's bodies start [m]."""
+    size = max(ROOM, 1e3 * float(np.ptp(np.array(list(poses.values())), axis=0).max()))
+    for trial in mocap.trials:
+        for k, name in enumerate(mocap.header.bodies):
+            if name not in poses:
+                continue
+            apart = 1e3 * float(np.linalg.norm(trial.positions[0, k] - poses[name]))
+            if apart > FAR * size:
+                raise UserError(
+                    f"{path}: trial {trial.name!r}: {name} starts {apart:.0f} mm from the card's "
+                    f"place, more than {FAR:.0f} times the scene: are its lengths in the unit that "
+                    "its header says?"
+                )
 
 
 def _check_markers(mocap: Mocap, path: str, card: Family, worn: MarkerSet) -> None:

@@ -284,7 +284,8 @@ def fit_pendulum(
         raise UserError(f"trial {trial.name!r}: it does not move: nothing can be fitted")
 
     def made(p: F8, converged: bool = True) -> PendulumFit:
-        return PendulumFit(*(float(x) for x in np.exp(np.clip(p, -25, 6))), converged)
+        inertia, damping, coulomb, weight = np.exp(np.clip(p, -25, 6)).tolist()
+        return PendulumFit(inertia, damping, coulomb, weight, converged)
 
     def off(p: F8) -> F8:
         found, measured = predict_pendulum(made(p), trial, window=window, chosen=chosen)
