@@ -144,9 +144,9 @@ def test_a_recording_of_no_task_is_refused(tmp_path):
         format="wmeval-mocap/1", title="made up", rate=30, bodies=("ball",),
         family="bouncing_ball", subtask="1", material="rubber",
     )  # fmt: skip
-    times = np.arange(8) / 30
-    turn = np.tile([1.0, 0, 0, 0], (8, 1, 1))
-    arrays = {"positions": np.zeros((8, 1, 3)), "quaternions_wxyz": turn}
+    times = np.arange(18) / 30
+    turn = np.tile([1.0, 0, 0, 0], (18, 1, 1))
+    arrays = {"positions": np.zeros((18, 1, 3)), "quaternions_wxyz": turn}
     trials = tuple(make_trial(header, f"t{k}", times, arrays) for k in range(2))
     one, two = str(tmp_path / "one.h5"), str(tmp_path / "two.h5")
     for path in (one, two):
