@@ -193,8 +193,6 @@ def _held(
             )
     notes += _gaps(each, used)
     alike = ALIKE * float(np.nanmax(np.abs(real.mean)))
-    if real.rmse <= alike:
-        notes.append("trials do not differ: nothing to divide by")
     starts = (
         [relative(g, real.mean, card.quantity) for g in each] if "rmse_relative" in metrics else []
     )
@@ -210,11 +208,13 @@ def _held(
     out = []
     for metric in metrics:
         value, own = score[metric]()
+        differ = own > alike
+        said = notes if differ else [*notes, "trials do not differ: nothing to divide by"]
         out.append(
             Measurement(
                 metric=metric, truth="real", value=value if np.isfinite(value) else None,
-                unit=QUANTITY_UNITS[card.quantity], baseline=own if own > alike else None,
-                n=int(used.sum()), reason="; ".join(notes),
+                unit=QUANTITY_UNITS[card.quantity], baseline=own if differ else None,
+                n=int(used.sum()), reason="; ".join(said),
             )
         )  # fmt: skip
     return out
