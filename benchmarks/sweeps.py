@@ -6,6 +6,7 @@ what the first costs, import and compiled kernels, is told apart.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -95,9 +96,15 @@ def of_engine(engine: str, *, repeats: int = REPEATS) -> dict[str, Any]:
 def measure(engines: Sequence[str] = tuple(TASKS)) -> dict[str, Any]:
     """All engines that are installed here."""
     out: dict[str, Any] = {}
-    for engine in engines:
-        if engine not in WORKERS or installed.version(engine) is not None:
-            out |= of_engine(engine)
+    # A sweep's processes hold little; what other benchmarks left is no garbage to go through.
+    gc.collect()
+    gc.freeze()
+    try:
+        for engine in engines:
+            if engine not in WORKERS or installed.version(engine) is not None:
+                out |= of_engine(engine)
+    finally:
+        gc.unfreeze()
     return out
 
 
