@@ -320,3 +320,21 @@ def test_a_worker_is_used_again_and_a_dead_one_replaced():
     assert new.pid != pid
     assert len(new.reset()) == 1
     new.close()
+
+
+def test_several_states_in_one_request_are_those_of_one_after_the_other():
+    spec = beam_domino(0.0)
+    world, local = WorkerWorld(spec), LocalWorld(spec)
+    world.reset(), local.reset()
+    untils = [4, 8, 15]
+    several = world.advance_each((1.0, 0.0), untils, Probe("last"))
+    singly = WorldLog.concatenate([local.advance((1.0, 0.0), u, Probe("last")) for u in untils])
+    assert same(several, singly)
+    assert world.substep == 15
+    # What went before a fault is told first, the fault when asked on, and then no more.
+    some = world.advance_each((1.0, 0.0), [20, 18, 24], Probe("last"))
+    assert some.state.substep.tolist() == [20]
+    with pytest.raises(UserError, match="18"):
+        world.advance_each((1.0, 0.0), [24], Probe("last"))
+    assert world.advance_each((1.0, 0.0), [24], Probe("last")).state.substep.tolist() == [24]
+    world.close(), local.close()

@@ -328,6 +328,27 @@ class WorkerWorld:
         self.substep = until
         return log
 
+    def advance_each(
+        self, action: Sequence[float], untils: Sequence[int], probe: Probe
+    ) -> WorldLog:
+        """`advance` to one state after the other, in one request.
+
+        Returns:
+            Rows of all of them, or of those before one that failed: the next request tells how.
+
+        Raises:
+            UserError: as `advance`, at the first of them.
+            WorkerError: the worker failed.
+        """
+        header = {
+            "action": [float(a) for a in action],
+            "untils": [int(u) for u in untils],
+            "probe": wire.pack_probe(probe),
+        }
+        log = self._log = wire.unpack_log(*self._client.call("advance_each", header))
+        self.substep = int(log.state.substep[-1])
+        return log
+
     def run(self, action: Sequence[float], until: int) -> StateView:
         """Run substeps as `advance` does.
 
