@@ -337,4 +337,8 @@ def test_several_states_in_one_request_are_those_of_one_after_the_other():
     with pytest.raises(UserError, match="18"):
         world.advance_each((1.0, 0.0), [24], Probe("last"))
     assert world.advance_each((1.0, 0.0), [24], Probe("last")).state.substep.tolist() == [24]
+    # A fault that nobody asked for ends with its run.
+    world.advance_each((1.0, 0.0), [28, 26], Probe("last"))
+    world.reset()
+    assert world.advance_each((1.0, 0.0), [4], Probe("last")).state.substep.tolist() == [4]
     world.close(), local.close()

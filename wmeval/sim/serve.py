@@ -23,6 +23,7 @@ def handlers() -> dict[str, Handler]:
         return {}, {}
 
     def reset(header: Header, buffers: Buffers) -> tuple[Header, Buffers]:
+        faults.clear()
         return pack_log(held["world"].reset())
 
     def advance(header: Header, buffers: Buffers) -> tuple[Header, Buffers]:
