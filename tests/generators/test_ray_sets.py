@@ -3,8 +3,6 @@
 import hashlib
 import os
 import signal
-import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from wmeval.jobs.ray_executor import RayExecutor
 
 ray = pytest.importorskip("ray")
 ENV = "WMEval/BallRoller-v0"
+EPISODE = rollouts._episode
 MAKE = partial(
     generate_rollouts, ENV, "random", 6, size=(48, 32), layers="depth,ids", max_steps=20, workers=0
 )
@@ -34,19 +33,12 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def units_at_work() -> list[int]:
-    """Processes below this one that run a unit of Ray: they carry its name while they do."""
-    parents, named = {}, []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            pid, stat = int(folder.name), (folder / "stat").read_text()
-            parents[pid] = int(stat.rsplit(")", 1)[1].split()[1])
-            if (folder / "cmdline").read_bytes().startswith(b"ray::_Unit.run"):
-                named.append(pid)
-        except OSError:
-            continue
-    # Driver, raylet, worker.
-    return [pid for pid in named if parents.get(parents[pid]) == os.getpid()]
+def dies_once(mark: Path, at: int, job, url, episode):
+    """An episode whose process is killed, the first time, between its rollout and its video."""
+    if episode == at and not mark.exists():
+        mark.touch()
+        rollouts.write_film = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    return EPISODE(job, url, episode)
 
 
 @pytest.mark.parametrize(
@@ -87,40 +79,28 @@ def test_a_killed_worker_loses_nothing_and_changes_no_byte(tmp_path, monkeypatch
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     assert MAKE(tmp_path / "here").complete
     expected = digests(tmp_path / "here")
-    killed: list[int] = []
-
-    def kill_one():
-        deadline = time.monotonic() + 60
-        while not killed and time.monotonic() < deadline:
-            killed.extend(units_at_work()[:1])
-            time.sleep(0.01)
-        os.kill(killed[0], signal.SIGKILL)
-
-    def after_the_first(done, asked, outcome):
-        if done == 1:
-            threading.Thread(target=kill_one, daemon=True).start()
-
     on_ray = partial(MAKE, tmp_path / "set", executor="ray", workers=2)
     with RayExecutor(workers=2) as cluster:
         assert cluster.map(abs, [-1])[0].value == 1
         # Who is connected to a cluster stays so: the next runs use it.
         with monkeypatch.context() as patch:
             patch.setattr(rollouts, "make_set", partial(make_set, retries=1))
-            first = on_ray(shard="0/2", progress=after_the_first)
-        assert killed
+            patch.setattr(rollouts, "_episode", partial(dies_once, tmp_path / "first", 2))
+            first = on_ray(shard="0/2")
+        assert (tmp_path / "first").exists()
         assert (first.made, first.failed, first.complete) == ((0, 2, 4), {}, False)
 
         # Without a retry it is one failed sample, and the next run makes it.
-        killed.clear()
-        second = on_ray(shard="1/2", progress=after_the_first)
-        assert killed
+        with monkeypatch.context() as patch:
+            patch.setattr(rollouts, "_episode", partial(dies_once, tmp_path / "second", 3))
+            second = on_ray(shard="1/2")
         assert ray.is_initialized()
     assert not ray.is_initialized()
-    assert len(second.failed) == 1
+    assert (second.made, set(second.failed)) == ((1, 5), {3})
     assert "died (killed, or crashed)" in next(iter(second.failed.values()))
     with pytest.raises(UserError, match="1 of 6 episodes are missing"):
         merge_set(tmp_path / "set")
-    assert MAKE(tmp_path / "set", shard="1/2").made == tuple(second.failed)
+    assert MAKE(tmp_path / "set", shard="1/2").made == (3,)
     merge_set(tmp_path / "set")
     assert digests(tmp_path / "set") == expected
     assert validate(tmp_path / "set") == []
