@@ -1,6 +1,8 @@
 """Units on a Ray cluster of this machine: as local processes do, and nothing left behind."""
 
+import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_executors import lazy_in_reverse, misbehave, square
+from test_executors import Notes, _state, misbehave, square
 
 from wmeval.errors import UserError
 from wmeval.jobs import ray_executor
@@ -52,10 +54,12 @@ def test_nothing_to_do_starts_no_cluster():
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{free}", "nowhere", "auto:x", "127.0.0.1:99999999"])
 def test_an_address_where_no_cluster_is_is_named(address):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = address.format(free=server.getsockname()[1])
-    with pytest.raises(UserError, match=f"no Ray cluster at {address}: .*; .*without an address"):
-        make_executor("ray", address=address).map(square, [1])
+    said = "no Ray cluster at {}: .*; .*without an address"
+    with socket.socket() as taken:  # by us, so that nobody else listens there
+        taken.bind(("127.0.0.1", 0))
+        address = address.format(free=taken.getsockname()[1])
+        with pytest.raises(UserError, match=said.format(address)):
+            make_executor("ray", address=address).map(square, [1])
 
 
 @pytest.mark.parametrize(
@@ -75,11 +79,30 @@ def test_room_of_a_node_is_what_its_scarcest_part_gives(node, needs, room):
     assert ray_executor._room(node, needs) == room
 
 
+def test_a_folder_that_another_took_before_it_was_locked_is_made_anew(monkeypatch):
+    flock, taken = fcntl.flock, []
+
+    def late(lock, how):
+        if how == fcntl.LOCK_EX and not taken:
+            taken.extend(Path(base).iterdir())
+            shutil.rmtree(taken[0])
+        flock(lock, how)
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as base:
+        monkeypatch.setattr(tempfile, "tempdir", base)
+        monkeypatch.setattr(fcntl, "flock", late)
+        with ray_executor._short_folder() as folder:
+            assert list(Path(base).iterdir()) == [Path(folder)] != taken
+            assert Path(folder, "lock").exists()
+        assert list(Path(base).iterdir()) == []
+    assert len(taken) == 1
+
+
 # --- on a cluster ---------------------------------------------------------------------------------
 
 
-def processes():
-    """This one and all below it."""
+def processes(root=None):
+    """One, this one unless said otherwise, and all below it."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -87,7 +110,7 @@ def processes():
         except OSError:
             continue
         parents[int(folder.name)] = int(stat.rsplit(")", 1)[1].split()[1])
-    ours = {os.getpid()}
+    ours = {os.getpid() if root is None else root}
     while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
         ours |= more
     return ours
@@ -117,7 +140,7 @@ def swell(x: int) -> int:
     return os.getpid()
 
 
-def wait_for(what, seconds=60.0):
+def wait_for(what, seconds=200.0):
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline
@@ -126,16 +149,17 @@ def wait_for(what, seconds=60.0):
 
 @pytest.mark.accept
 @pytest.mark.timeout(600)
-def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, monkeypatch):
+def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(
+    tmp_path, tmp_path_factory, monkeypatch
+):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     environment, handler = dict(os.environ), signal.getsignal(signal.SIGTERM)
-    seen = []
-    with RayExecutor(workers=2, timeout=5, folder=tmp_path) as executor:
-        outcomes = executor.map(
-            lazy_in_reverse, range(5), on_outcome=lambda i, o: seen.append((i, o.value))
-        )
+    with RayExecutor(workers=2, timeout=100, folder=tmp_path) as executor:
+        notes = Notes(tmp_path_factory.mktemp("order"))
+        outcomes = executor.map(notes.unit(others=4), range(5), on_outcome=notes)
         assert [o.value for o in outcomes] == list(range(5))
-        assert sorted(seen) == [(i, i) for i in range(5)]
+        assert sorted(notes.seen) == [(i, i) for i in range(5)]
+        assert notes.seen[-1] == (0, 0)
 
         # Nobody outside reaches it.
         in_v4, in_v6 = "0100007F", "0000000000000000FFFF00000100007F"
@@ -144,8 +168,13 @@ def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, mo
         assert folder.is_dir()
 
         # A crash, a bug or a hang costs one unit.
+        def after(unit, _):  # only the hanging one's time is short
+            executor.timeout = 5 if unit == 3 else 100
+
         executor.workers = 1
-        outcomes = executor.map(partial(misbehave, folder=str(tmp_path)), range(8))
+        outcomes = executor.map(
+            partial(misbehave, folder=str(tmp_path)), range(8), on_outcome=after
+        )
         assert [o.ok for o in outcomes] == [True, False, False, False, False, False, True, True]
         assert outcomes[1].error == "its process on 127.0.0.1 died (killed, or crashed)"
         assert outcomes[2].error == "bad plan"
@@ -162,7 +191,7 @@ def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(tmp_path, mo
         assert "cannot be sent" in (outcomes[2].error or "")
         pids = [o.value for o in outcomes if o.ok]
         assert pids[0] != pids[1] == pids[2] != pids[3]
-        assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+        assert {_state(pid) for pid in pids} == {"Z"}
 
         # A worker that would write where nobody looks is refused.
         with monkeypatch.context() as patch:
@@ -204,6 +233,7 @@ def go_on_writing(path: str) -> None:
 
 
 @pytest.mark.accept
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how, monkeypatch):
     """Ctrl-C goes to the whole group; a kill to the driver alone, which then says nothing more."""
@@ -218,16 +248,21 @@ def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how, mon
     )  # fmt: skip
     written = [tmp_path / "a", tmp_path / "b"]
     try:
-        wait_for(lambda: run.poll() is not None or all(p.exists() for p in written))
+        wait_for(
+            lambda: run.poll() is not None or all(p.exists() and p.read_text() for p in written)
+        )
         pids = {int(p.read_text().split()[0]) for p in written}
+        all_of_it = processes(run.pid)
     finally:
         os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
     out, err = run.communicate(timeout=240)
     if how == signal.SIGINT:
         assert (out, err, run.returncode) == ("stopped\n", "", 0)
     else:
-        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 10)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+        wait_for(lambda: {_state(pid) for pid in pids} == {"Z"}, 40)
+        # The others still write into the folder that is to go below.
+        wait_for(lambda: {_state(pid) for pid in all_of_it} == {"Z"})
+    assert {_state(pid) for pid in pids} == {"Z"}
     sizes = [p.stat().st_size for p in written]
     time.sleep(0.5)
     assert sizes == [p.stat().st_size for p in written]

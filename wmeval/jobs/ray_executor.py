@@ -536,13 +536,23 @@ def _short_folder() -> Iterator[str]:
         with contextlib.suppress(OSError), left.open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(left.parent, ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=_FOLDER, dir=base)
-    with Path(folder, "lock").open("w") as lock:
+    folder, held = _locked_folder(base)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def _locked_folder(base: str) -> tuple[str, int]:
+    while True:
+        folder = tempfile.mkdtemp(prefix=_FOLDER, dir=base)
+        path = Path(folder, "lock")
+        lock = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        if path.exists():
+            return folder, lock
+        os.close(lock)  # Before it was locked, another process took it for one left behind.
 
 
 @contextmanager
