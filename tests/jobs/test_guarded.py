@@ -32,7 +32,7 @@ def alive(pid):
         return False
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=100.0):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -58,7 +58,7 @@ def test_a_program_ends_with_the_process_that_asked_for_it(launcher, tmp_path, n
     program = int(pid.read_text())
     assert alive(program)
     asking.send_signal(number)
-    asking.wait(30)
+    asking.wait(100)
     assert until(lambda: not alive(program))
     if number != signal.SIGINT:  # which lets it tidy up itself
         assert until(lambda: not folder.exists())
@@ -66,8 +66,11 @@ def test_a_program_ends_with_the_process_that_asked_for_it(launcher, tmp_path, n
 
 def test_a_time_out_ends_what_a_launcher_started_and_keeps_the_folder(launcher, tmp_path):
     pid = tmp_path / "pid"
-    with (tmp_path / "printed").open("w+b") as printed:
-        assert run_guarded([launcher, str(pid)], tmp_path, printed, limit=2.0) is None
+    for limit in (2.0, 20.0, 100.0):  # where it has not started within one, the next is longer
+        with (tmp_path / "printed").open("w+b") as printed:
+            assert run_guarded([launcher, str(pid)], tmp_path, printed, limit=limit) is None
+        if pid.exists() and pid.read_text():
+            break
     assert until(lambda: not alive(int(pid.read_text())))
     assert tmp_path.is_dir()
 

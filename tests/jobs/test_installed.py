@@ -1,9 +1,12 @@
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,12 +33,15 @@ import numpy as np
 def handlers():
     return {"ask": lambda header, buffers: ({"says": tinyengine.SAYS}, {"x": np.arange(3)})}
 """
-INSTALL_AND_TELL = """
-import sys
+INSTALL_AND_DIE = """
+import os, signal
 from wmeval.jobs import installed
+def told(line):
+    if line.startswith(("Looking in", "Processing")):  # pip is at it
+        os.kill(os.getpid(), signal.SIGKILL)
 row = installed.Installable("tiny", "", ("tinyengine==1.0",), ("tinyengine",), "tinyengine", "", 1)
 installed.ENVIRONMENTS["tiny"] = row
-installed.install("tiny", progress=lambda line: print(line, flush=True))
+installed.install("tiny", progress=told)
 """
 
 
@@ -78,6 +84,16 @@ def change(monkeypatch, **fields):
 
 def leftovers():
     return [p.name for p in installed.home().iterdir() if p.name.startswith(".wmeval-tmp")]
+
+
+def at_work():
+    """Whether a process runs that was told of the environments."""
+    home = os.fsencode(installed.home())
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if home in path.read_bytes():
+                return True
+    return False
 
 
 def test_what_is_not_there_says_how_it_is_got(tiny, monkeypatch):
@@ -133,15 +149,12 @@ def test_an_environment_is_made_used_by_its_name_and_made_once(tiny, capsys, tmp
 
 
 def test_a_killed_install_leaves_nothing_half_and_the_next_one_cleans_up(tiny):
-    process = subprocess.Popen(
-        [sys.executable, "-c", INSTALL_AND_TELL], stdout=subprocess.PIPE, text=True
-    )
-    for line in process.stdout:
-        if line.startswith(("Looking in", "Processing")):  # pip is at it
-            process.send_signal(signal.SIGKILL)
-            break
-    process.stdout.close()
-    assert process.wait() == -signal.SIGKILL
+    died = subprocess.run([sys.executable, "-c", INSTALL_AND_DIE], check=False).returncode
+    assert died == -signal.SIGKILL
+    until = time.monotonic() + 100
+    while at_work():  # pip ends at its next line
+        assert time.monotonic() < until
+        time.sleep(0.05)
     assert installed.recorded("tiny") is None
     assert leftovers() != []
     assert version("tiny") is None
