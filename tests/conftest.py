@@ -1,10 +1,14 @@
 """Settings of all tests."""
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The machine is shared: a slow example says nothing about the code.
-settings.register_profile("wmeval", deadline=None)
+# The machine is shared: a slow example, or one that is slowly made, says nothing about the code.
+# Examples are the same in every run, so that a change is blamed for its own failures only;
+# --hypothesis-profile=wmeval-search looks for new ones.
+UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("wmeval", derandomize=True, **UNHURRIED)
+settings.register_profile("wmeval-search", derandomize=False, **UNHURRIED)
 settings.load_profile("wmeval")
 
 
