@@ -134,18 +134,27 @@ def test_the_doctor_tells_each_part_as_soon_as_it_is_known(capsys, monkeypatch):
     assert (code, out.split("broken")[1]) == (1, "   no way; mend with: make setup\n")
 
 
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def test_the_doctor_s_probes_are_bounded_and_leave_nothing(tmp_path, monkeypatch):
     pid = tmp_path / "pid"
     launcher = tmp_path / "python.sh"
     launcher.write_text(f"#!/bin/sh\nsleep 600 & echo $! > {pid}\nwait\n")
     launcher.chmod(0o755)
-    began = time.monotonic()
-    told = wmeval.doctor._probe("import x", timeout=1.0, python=str(launcher))
-    assert told == (False, "no answer in 1 s")
-    assert time.monotonic() - began < 20
-    state = Path(f"/proc/{pid.read_text().strip()}/stat")
-    until = time.monotonic() + 10
-    while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+    for limit in (1.0, 10.0, 100.0):  # where it has not started within one, the next is longer
+        began = time.monotonic()
+        told = wmeval.doctor._probe("import x", timeout=limit, python=str(launcher))
+        assert told == (False, f"no answer in {limit:.0f} s")
+        assert time.monotonic() - began < limit + 60
+        if pid.exists() and pid.read_text():
+            break
+    until = time.monotonic() + 60
+    while alive(int(pid.read_text())):
         assert time.monotonic() < until
         time.sleep(0.05)
     monkeypatch.setattr(wmeval.doctor, "_probe", lambda *a, **k: (True, "well"))
@@ -180,11 +189,11 @@ def test_an_interrupted_generation_stops_with_one_line(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "wmeval.cli", *argv, *more], stderr=subprocess.PIPE, text=True
     )
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not list(tmp_path.glob("set/*/*.h5")) and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=30)[1]
+    error = process.communicate(timeout=120)[1]
     assert (process.returncode, error) == (130, "stopped; run the same command again to go on\n")
 
 

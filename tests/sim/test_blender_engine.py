@@ -201,7 +201,9 @@ def test_a_killed_or_slow_blender_is_one_clear_error():
     world.close()
     engine = make_engine("blender")
     spec = scene_of_two()
-    engine.build(spec.scene, {}, EngineConfig(iterations=20, options={"timeout": 1.0}), DT, ())
+    engine.build(spec.scene, {}, EngineConfig(iterations=20, options={"timeout": 200.0}), DT, ())
+    assert engine._worker._client._timeout == 200.0
+    engine._worker._client._timeout = 1.0  # it is up: what it takes to start is another matter
     os.kill(engine._worker.pid, signal.SIGSTOP)
     with pytest.raises(WorkerError, match=r"took longer than 1 s.*timeout="):
         engine.advance((), 100, Probe())

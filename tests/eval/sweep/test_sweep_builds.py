@@ -85,12 +85,13 @@ def test_a_job_that_fails_costs_its_cell(launcher, monkeypatch, how, status, rea
 def test_a_job_that_takes_too_long_is_a_time_out(launcher, monkeypatch):
     monkeypatch.setenv("FAKE_ISAAC", "hang")
     (cell,) = cells_of(f"name=sim,adapter=isaac,python={launcher('one', '6.0.0')}")
-    result = run_cell(cell, "k", limit=0.5)
-    assert result.status == "time_out"
-    assert (
-        result.reason
-        == "Isaac Sim gave no answer within 0.5 s: [kit] loading a great many extensions"
-    )
+    for limit in (1.0, 10.0, 100.0):  # where it said nothing within one, the next is longer
+        result = run_cell(cell, "k", limit=limit)
+        assert result.status == "time_out"
+        assert result.reason.startswith(f"Isaac Sim gave no answer within {limit:g} s")
+        if result.reason.endswith("s: [kit] loading a great many extensions"):
+            return
+    pytest.fail(f"what it said last is not told: {result.reason}")
 
 
 def test_a_check_that_hangs_fails_at_the_limit_and_the_others_follow(launcher, monkeypatch):
@@ -126,6 +127,13 @@ def test_a_worker_that_does_not_come_up_says_why(tmp_path, capsys):
     assert all(str(row["reason"]).endswith(why) for row in failed)
 
 
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @pytest.mark.accept
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_program_that_hangs_ends_with_its_sweep(launcher, tmp_path, number):
@@ -136,14 +144,14 @@ def test_a_program_that_hangs_ends_with_its_sweep(launcher, tmp_path, number):
          "bouncing_ball", "--no-conformance", "--out", str(tmp_path / "out")],
         env={**os.environ, **variables},
     )  # fmt: skip
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not (pid.exists() and pid.read_text()):
         assert time.monotonic() < end
         time.sleep(0.1)
     sweep.send_signal(number)
-    sweep.wait(30)
-    state = Path(f"/proc/{pid.read_text()}/stat")
-    while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+    sweep.wait(60)
+    end = time.monotonic() + 60
+    while alive(int(pid.read_text())):
         assert time.monotonic() < end
         time.sleep(0.1)
 

@@ -113,7 +113,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not list(out.glob("cells/[!.]*.json")) and time.monotonic() < deadline:
             time.sleep(0.05)
     finally:

@@ -282,7 +282,7 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=60,
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=200,
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "0"
