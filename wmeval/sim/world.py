@@ -65,6 +65,15 @@ class World(Protocol):
             A row per substep or the last only, as ``probe.states`` says.
         """
 
+    def advance_each(
+        self, action: Sequence[float], untils: Sequence[int], probe: Probe
+    ) -> WorldLog:
+        """`advance` to one state after the other, as many of them as come at once.
+
+        Returns:
+            Rows of the first of them at least: ``substep`` says how far it went.
+        """
+
     def run(self, action: Sequence[float], until: int) -> StateView:
         """Run substeps as `advance` does, without rows, contacts and events: fastest.
 
@@ -188,6 +197,16 @@ class LocalWorld:
             )
         self.substep = until
         return log
+
+    def advance_each(
+        self, action: Sequence[float], untils: Sequence[int], probe: Probe
+    ) -> WorldLog:
+        """`advance` to the first: here, asking again costs nothing.
+
+        Raises:
+            UserError: as `advance`.
+        """
+        return self.advance(action, untils[0], probe)
 
     def run(self, action: Sequence[float], until: int) -> StateView:
         """Run substeps as `advance` does, without rows, contacts and events: fastest.
@@ -331,7 +350,7 @@ class WorkerWorld:
     def advance_each(
         self, action: Sequence[float], untils: Sequence[int], probe: Probe
     ) -> WorldLog:
-        """`advance` to one state after the other, in one request.
+        """`advance` to one state after the other, in one request: each has its cost.
 
         Returns:
             Rows of all of them, or of those before one that failed: the next request tells how.

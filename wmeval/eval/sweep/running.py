@@ -246,15 +246,10 @@ def _advance(
     while frame < frames - 1:
         asked = time.perf_counter()
         try:
-            if isinstance(world, WorkerWorld):
-                # A request costs as much as a quick engine's frame, too.
-                ahead = range(frame + 1, min(frame + many, frames - 1) + 1)
-                rows = world.advance_each((), [k * step for k in ahead], probe)
-                new += [rows.rows(slice(k, k + 1)) for k in range(len(rows.state))]
-                frame += len(rows.state)
-            else:
-                frame += 1
-                new.append(world.advance((), frame * step, probe))
+            ahead = range(frame + 1, min(frame + many, frames - 1) + 1)
+            rows = world.advance_each((), [k * step for k in ahead], probe)
+            new += [rows.rows(slice(k, k + 1)) for k in range(len(rows))]
+            frame += len(rows)
         except Exception:
             # An engine may well break at what has gone wrong before.
             if (ended := look()) is not None:
