@@ -10,7 +10,8 @@ import pytest
 import typer
 
 import wmeval.doctor
-from wmeval.cli import app, main, parse_seeds, parse_settings, parse_size
+from wmeval.cli import app, main
+from wmeval.cli.options import parse_seeds, parse_settings, parse_size
 from wmeval.envs.adapters import ADAPTERS
 from wmeval.errors import LINE_LENGTH, UserError
 

@@ -249,7 +249,7 @@ def test_its_command_asks_for_the_same_job(monkeypatch):
 
     asked = []
     monkeypatch.setattr(rigidbench, "make_set", lambda place, job, *a, **k: asked.append(job))
-    monkeypatch.setattr("wmeval.cli._report_set", lambda *a: None)
+    monkeypatch.setattr("wmeval.cli.generate._report_set", lambda *a: None)
     for format, kind in (("store", CLIPS), ("bundle", BUNDLES)):
         rigidbench.generate_rigidbench(
             "train", "clips", seed=5, limit=7, tasks=("bounce", "free_fall"), quality="preview",
