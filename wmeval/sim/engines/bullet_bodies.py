@@ -21,6 +21,13 @@ _NEVER_TURNS = 1e12
 """Inertia [kg m2] of an upright body: an impulse of 1 kN s at 1 m turns it at 1e-9 rad/s."""
 
 
+_FASTEST, _FASTEST_TUMBLING = 1e4, 100.0
+"""Limit of a multibody's coordinates [m/s, rad/s]; the second is Bullet's own, without which the
+explicit gyroscopic torque of a tumbling body lets it spin ever faster."""
+_EQUAL = 1.01
+"""Ratio of moments of inertia up to which a body has no gyroscopic torque to speak of."""
+
+
 class BulletBodies:
     """All bodies of a world, with its joints.
 
@@ -131,7 +138,7 @@ class BulletBodies:
         of_all = {
             "linearDamping": body.linear_damping if self.options.maximal else 0.0,
             "angularDamping": body.angular_damping if self.options.maximal else 0.0,
-            "maxJointVelocity": 1e4,
+            "maxJointVelocity": _FASTEST,
         }
         if link != -1:
             self._p.changeDynamics(number, -1, physicsClientId=self._client, **of_all)
@@ -244,6 +251,11 @@ class BulletBodies:
 
     def set_mass(self, i: int, number: int, mass: float) -> None:
         """Give a body a mass [kg], 0 to hold it, with its own inertia."""
+        p, c = self._p, self._client
         inertia = self._inertia.get(i)
         extra: dict[str, Any] = {"localInertiaDiagonal": inertia} if inertia and mass > 0 else {}
-        self._p.changeDynamics(number, -1, mass=mass, physicsClientId=self._client, **extra)
+        p.changeDynamics(number, -1, mass=mass, physicsClientId=c, **extra)
+        if mass > 0 and not self.options.maximal:
+            moments = p.getDynamicsInfo(number, -1, physicsClientId=c)[2]
+            if max(moments) > _EQUAL * min(moments):
+                p.changeDynamics(number, -1, maxJointVelocity=_FASTEST_TUMBLING, physicsClientId=c)
