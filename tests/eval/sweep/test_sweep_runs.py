@@ -1,13 +1,11 @@
 """Whole sweeps: resuming, a dead process, shards, baselines, the page."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import dying_unit
 import numpy as np
@@ -102,23 +100,33 @@ def test_a_dead_process_costs_one_cell(tmp_path, monkeypatch):
     assert mended.counts() == {"ok": 3}
 
 
+KILLED = """
+import os, signal, sys
+from wmeval.cli import main
+from wmeval.eval.sweep import sweeping
+from wmeval.sim.engines.bullet import BulletEngine
+run, advance, families = sweeping.run_cell, BulletEngine.advance, []
+def noted(cell, *rest, **more):
+    families.append(cell.family)
+    return run(cell, *rest, **more)
+def deadly(self, action, until, probe):
+    if families[-1] == "newtons_cradle" and until > 100:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return advance(self, action, until, probe)
+sweeping.run_cell, BulletEngine.advance = noted, deadly
+main(sys.argv[1:])
+"""
+
+
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     out = tmp_path / "s"
     command = [
-        sys.executable, "-m", "wmeval.cli", "sweep", "gauge", "--engines", "bullet",
+        sys.executable, "-c", KILLED, "sweep", "gauge", "--engines", "bullet",
         "--tasks", "bouncing_ball,newtons_cradle", "--config", "tuned", "--out", str(out),
         "--workers", "0", "--no-conformance", "--no-strips", "--twice", "none",
     ]  # fmt: skip
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        deadline = time.monotonic() + 120
-        while not list(out.glob("cells/[!.]*.json")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    died = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr
     done = {p: p.stat().st_mtime_ns for p in out.glob("cells/[!.]*.json")}
     assert len(done) == 1
     assert not (out / "results.json").exists()
