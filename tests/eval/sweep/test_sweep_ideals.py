@@ -106,6 +106,29 @@ def test_the_truest_is_the_best_and_not_the_nearest_to_a_recording(task):
     assert [e.best for e in line.entries] == [False, False, True]
 
 
+@pytest.mark.parametrize("task", ["pendulum/1/metal", "pendulum/2/metal"])
+def test_the_best_is_by_the_closed_form_s_number_and_not_by_what_frames_show(task):
+    """A peak between frames is 0.004 of an energy, and a period is a whole bin of the spectrum."""
+    metric, _, number, _ = ITSELF[task]
+    results = results_by(task, *ITSELF[task][:3], (0.004, 0.005, 0.006))
+    (true,) = {m.expected for r in results.cells for m in r.measurements if m.metric == number}
+    # The last shows the least, and the first is the truest.
+    shown = dict(zip(("bullet", "physx", "newton"), (3e-3, 2e-3, 1e-3), strict=True))
+    off = dict(zip(shown, (7e-6, 6e-5, 8e-5), strict=True))
+    cells = tuple(
+        r.model_copy(update={"measurements": tuple(
+            m.model_copy(update={"value": true + (shown if m.metric == metric else off)[r.key]})
+            for m in r.measurements
+        )})
+        for r in results.cells
+    )  # fmt: skip
+    made = results.model_copy(update={"cells": cells})
+    (line,) = [x for x in main_lines(made, "tuned") if any(e.best for e in x.entries)]
+    assert [e.best for e in line.entries] == [True, False, False]
+    (told,) = number_lines(made, "tuned")
+    assert [e.best for e in told.entries] == [True, False, False]
+
+
 def test_rests_which_no_closed_form_has_with_the_stated_loss_have_no_best():
     results = results_by("newtons_cradle/1/metal", "lsd", 0.38, "lsd", (0.1, 0.43, 0.38))
     assert not any(e.best for x in main_lines(results, "tuned") for e in x.entries)

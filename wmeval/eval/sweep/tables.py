@@ -31,7 +31,7 @@ NEAR = 0.02
 
 
 PREDICTED = {"pd_fourier": "period", "mte_first": "mte_of_restitution", "el": "energy_loss"}
-"""Metrics of a record by itself -> the closed form's number that says what they should be.
+"""Metrics of a record by itself -> the closed form's number by which they are ranked.
 
 Rests have none: the form's is of a cradle without loss. A recording has parameters of its own, so
 that being near it is nobody's merit.
@@ -203,15 +203,19 @@ def _idle(m: Measurement) -> str:
 
 
 def _score(cell: CellResult, m: Measurement) -> float:
-    """How far a number is from true: an error from 0, others from what a closed form predicts."""
+    """How far from true: an error itself, others by the number that a closed form predicts.
+
+    What GAUGE reads off frames is off by them: an energy at a peak between two by 0.004, a period
+    by a bin of the spectrum. The closed form's number is read so that it tells engines apart.
+    """
     if m.error is not None:  # to the digits shown, so as it is shown
         return abs(m.error if m.normalised is None else m.normalised)
-    true = [
-        one.expected
+    errors = [
+        one.error
         for one in cell.measurements
         if one.metric == PREDICTED.get(m.metric) and one.expected is not None and not one.ideal
     ]
-    return abs(m.value - true[0]) if m.value is not None and true else math.inf
+    return next((e for e in errors if e is not None), math.inf)
 
 
 def _published(
