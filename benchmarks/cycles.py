@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
+
+from wmeval.jobs.cpu import cpu_seconds_of
 
 SIZE = (320, 176)
 FRAMES = 2
 
 
 def worker_cpu(pid: int) -> float:
-    """CPU-seconds [s] of another process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU-seconds [s] of another process so far.
+
+    Raises:
+        RuntimeError: this system does not tell.
+    """
+    told = cpu_seconds_of(pid)
+    if told is None:
+        raise RuntimeError(f"no CPU clock of process {pid}")
+    return told
 
 
 def measure(presets: tuple[str, ...] = ("draft", "paper")) -> dict[str, Any]:

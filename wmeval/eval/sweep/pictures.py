@@ -145,10 +145,11 @@ def grid_points(results: Sequence[CellResult], metric: str = "rmse") -> list[Poi
     out = []
     for r in results:
         found = r.measurement(metric)
-        if found is None or found.error is None or r.cpu_s is None or r.cell.repeat:
+        # A clock of ticks, of an older sweep, tells 0: no time at all.
+        if found is None or found.error is None or not r.cpu_s or r.cell.repeat:
             continue
         text = ",".join(f"{k}={v}" for k, v in r.cell.grid.items())
-        out.append(Point(r.cell.engine.label, text, max(r.cpu_s, 1e-4), found.error))
+        out.append(Point(r.cell.engine.label, text, r.cpu_s, found.error))
     return out
 
 

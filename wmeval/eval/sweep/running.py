@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,6 +33,7 @@ from wmeval.eval.sweep.hung import fallen
 from wmeval.eval.sweep.measure import measure
 from wmeval.eval.sweep.prepared import Prepared, prepare
 from wmeval.eval.sweep.toss import FAMILY, run_toss, toss_settings
+from wmeval.jobs.cpu import cpu_seconds_of
 from wmeval.jobs.worker import WorkerError
 from wmeval.records import StateLog, WorldLog
 from wmeval.sim.engines import engine_info
@@ -344,11 +343,4 @@ def _measured(
 
 def cpu_seconds(world: World | None) -> float | None:
     """CPU time so far of the process that steps a world [s]; None where nothing tells."""
-    if not isinstance(world, WorkerWorld):
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        return used.ru_utime + used.ru_stime
-    try:
-        fields = Path(f"/proc/{world.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return None
+    return cpu_seconds_of(_pid(world))
