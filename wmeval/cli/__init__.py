@@ -13,7 +13,8 @@ from typing import Any
 import typer
 
 from wmeval.cli import comparing, data, fit, generate, looking, recording, sets, suites, sweep
-from wmeval.errors import UserError, first_problem, one_line
+from wmeval.cli.console import say
+from wmeval.errors import UserError, first_problem
 
 app = typer.Typer(
     rich_markup_mode=None,  # brackets of our texts are no markup
@@ -65,10 +66,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         said = _said(error)
         if said is None:
             raise
-        typer.echo(one_line(f"error: {said}"), err=True)
+        say(f"error: {said}")
         code = 2
     if code == 130:
-        typer.echo("stopped; run the same command again to go on", err=True)
+        say("stopped; run the same command again to go on")
     sys.exit(code)
 
 

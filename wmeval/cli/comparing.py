@@ -15,6 +15,7 @@ from wmeval.cli.options import (
     Out,
     Overwrite,
     Plan,
+    Processes,
     SceneSeeds,
     Set,
     Size,
@@ -57,7 +58,7 @@ def pair(
         Path | None,
         typer.Option(help="Frozen suite to read references from; its seeds, view and size count."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0: this one.")] = 0,
+    workers: Processes = 0,
     overwrite: Overwrite = False,
     settings: Set = None,
 ) -> None:

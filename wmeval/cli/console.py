@@ -19,12 +19,12 @@ def table(*columns: str, rows: Sequence[Sequence[str]], title: str | None = None
     """A table of text under its columns' names."""
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
-    return table
+        made.add_row(*row)
+    return made
 
 
 def many(count: int, what: str) -> str:
@@ -50,7 +50,7 @@ def say(line: str) -> None:
 
 
 class Bar:
-    """A progress bar on a terminal, nothing in a pipe.
+    """A progress bar on a terminal; in a pipe nothing, or lines (`heard`).
 
     Args:
         what: what is counted.
@@ -93,19 +93,18 @@ class Bar:
             self._progress.update(self._task, speed=self.rate + failed)
         self.at(count, total)
 
+    def heard(self, count: int, total: int, said: str, left: float | None = None) -> None:
+        """As `at`, with the seconds ``left``; in a pipe a line on stderr for each that ended."""
+        from wmeval.eval.sweep.estimate import clock
+
+        rest = "" if left is None or count == total else f"about {clock(left)} left"
+        self.at(count, total, rest)
+        if said and not sys.stderr.isatty():
+            typer.echo(one_line(f"{count}/{total} {said}", 200) + (rest and f"; {rest}"), err=True)
+
     def __enter__(self) -> Bar:
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
-
-
-def heard(bar: Bar, count: int, total: int, said: str, left: float | None) -> None:
-    """Show how far it is: on a terminal by the bar, in a pipe by a line for each that ended."""
-    from wmeval.eval.sweep.estimate import clock
-
-    rest = "" if left is None or count == total else f"about {clock(left)} left"
-    bar.at(count, total, rest)
-    if said and not sys.stderr.isatty():
-        typer.echo(one_line(f"{count}/{total} {said}", 200) + (rest and f"; {rest}"), err=True)

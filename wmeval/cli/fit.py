@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wmeval.cli.console import Bar, heard, show
+from wmeval.cli.console import Bar, show
 from wmeval.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="Engines' numbers from one half of real data.")
@@ -52,7 +52,7 @@ def fit_gauge(
         found = fit(
             family, data, one.adapter, half=half, split=split, base=check_base(base),
             trials=trials, evaluations=evaluations, seed=seed, python=one.python,
-            told=lambda count, total, said: heard(bar, count, total, said, None),
+            told=bar.heard,
         )  # fmt: skip
     write_fitted(found, out)
     of = found.identified

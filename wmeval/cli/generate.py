@@ -7,29 +7,35 @@ from typing import Annotated, Any
 
 import typer
 
-from wmeval.cli.console import Bar, show, table
+from wmeval.cli.console import Bar, say, show, table
 from wmeval.cli.options import (
     END_OF_SEEDS,
     SIZED,
     ExecutorName,
+    Exr,
+    Limit,
     MaxSteps,
     Overwrite,
     RayAddress,
     Set,
+    SetUrl,
     Size,
     View,
+    Workers,
     parse_settings,
     parse_size,
 )
-from wmeval.errors import UserError, one_line
+from wmeval.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="Make many: sets of rollouts, of clips.")
+
+_Side = Annotated[int | None, typer.Option(min=16, max=8192, help="Of the pictures.")]
 
 
 @app.command("rollouts")
 def generate_rollouts(
     env: Annotated[str, typer.Option("--env", help="Environment.")],
-    out: Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")],
+    out: SetUrl,
     policy: Annotated[str, typer.Option(help="random, explorer, plan or replay.")] = "random",
     episodes: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many.")] = 1,
     plan: Annotated[
@@ -41,9 +47,7 @@ def generate_rollouts(
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Seed of episode 0.")
     ] = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=0, max=1024, help="Processes; default: one per core.")
-    ] = None,
+    workers: Workers = None,
     size: Size = "640x352",
     layers: Annotated[str, typer.Option(help="Layers to keep, comma-separated.")] = "",
     video: Annotated[bool, typer.Option(help="Write an mp4 beside each rollout.")] = True,
@@ -89,7 +93,7 @@ def generate_rollouts(
 
 @app.command("rigidbench")
 def generate_rigidbench(
-    out: Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")],
+    out: SetUrl,
     manifest: Annotated[
         str, typer.Option("--manifest", help="eval, train, or a file in the published form.")
     ] = "eval",
@@ -106,13 +110,9 @@ def generate_rigidbench(
             "(comma-separated), or all."
         ),
     ] = "",
-    exr: Annotated[
-        bool, typer.Option("--exr", help="Of bundles: EXR streams of object index and depth, too.")
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option(min=0, max=1024, help="Processes; default: one per core.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+    exr: Exr = False,
+    workers: Workers = None,
+    limit: Limit = None,
     tasks: Annotated[str, typer.Option(help="Only these tasks, comma-separated.")] = "",
     each: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many rows of each task.")
@@ -132,8 +132,8 @@ def generate_rigidbench(
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=END_OF_SEEDS - 1, help="Of our own manifests.")
     ] = 0,
-    width: Annotated[int | None, typer.Option(min=16, max=8192, help="Of the pictures.")] = None,
-    height: Annotated[int | None, typer.Option(min=16, max=8192, help="Of the pictures.")] = None,
+    width: _Side = None,
+    height: _Side = None,
     timeout: Annotated[
         float | None, typer.Option(min=1, help="Seconds after which a clip is given up.")
     ] = None,
@@ -151,7 +151,7 @@ def generate_rigidbench(
     asked: dict[str, Any] = {
         "quality": quality,
         "limit": limit,
-        "tasks": [name for name in map(str.strip, tasks.split(",")) if name],
+        "tasks": _names(tasks),
         "each": each,
         "assets": assets,
         "hold_back": hold_back or (),
@@ -178,7 +178,7 @@ def generate_rigidbench(
             renderer=renderer,
             physics=physics,
             format=format,
-            materialize=[name for name in map(str.strip, materialize.split(",")) if name],
+            materialize=_names(materialize),
             exr=exr,
             workers=workers,
             executor=executor,
@@ -192,6 +192,10 @@ def generate_rigidbench(
     _report_set(done, "clip", f", {bar.rate}" if bar.rate else "")
 
 
+def _names(text: str) -> list[str]:
+    return [name for name in map(str.strip, text.split(",")) if name]
+
+
 def _report_set(done: Any, what: str, more: str = "") -> None:
     show(
         f"{done.url}: {len(done.made)} made{more}, {len(done.reused)} there already, "
@@ -199,6 +203,6 @@ def _report_set(done: Any, what: str, more: str = "") -> None:
         + (f", content hash {done.content_hash}" if done.complete else "; not complete yet")
     )
     for number, error in done.failed.items():
-        typer.echo(one_line(f"{what} {number}: {error}"), err=True)
+        say(f"{what} {number}: {error}")
     if done.failed:
         raise typer.Exit(1)

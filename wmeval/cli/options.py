@@ -110,6 +110,15 @@ RayAddress = Annotated[
         help="Cluster to join, HOST:PORT or auto; default: RAY_ADDRESS, else one is started.",
     ),
 ]
+Workers = Annotated[
+    int | None, typer.Option(min=0, max=1024, help="Processes; default: one per core.")
+]
+Processes = Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0: this one.")]
+SetUrl = Annotated[str, typer.Option("--out", help="Folder or fsspec URL of the set.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")]
+Exr = Annotated[
+    bool, typer.Option("--exr", help="Of bundles: EXR streams of object index and depth, too.")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what stands at --out.")]
 Set = Annotated[
     list[str] | None,

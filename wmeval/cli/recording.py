@@ -17,6 +17,7 @@ from wmeval.cli.options import (
     MaxSteps,
     Out,
     Overwrite,
+    Plan,
     Seed,
     Set,
     Size,
@@ -30,9 +31,7 @@ from wmeval.errors import UserError
 def rollout(
     env_id: EnvId,
     out: Out,
-    plan: Annotated[
-        str, typer.Option("--plan", help="Name of a plan card; see `wmeval list plans`.")
-    ] = "",
+    plan: Plan = "",
     policy: Annotated[
         str, typer.Option("--policy", help="Instead of a plan: random or explorer.")
     ] = "",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wmeval.cli.console import Bar, many, show
-from wmeval.cli.options import Overwrite
+from wmeval.cli.options import Exr, Overwrite
 from wmeval.errors import one_line
 
 
@@ -79,9 +79,7 @@ def export(
     out: Annotated[str, typer.Argument(metavar="DST", help="Folder or fsspec URL to write.")],
     split: Annotated[str | None, typer.Option(help="Only clips of this split.")] = None,
     task: Annotated[str | None, typer.Option(help="Only clips of this task.")] = None,
-    exr: Annotated[
-        bool, typer.Option("--exr", help="Of bundles: EXR streams of object index and depth, too.")
-    ] = False,
+    exr: Exr = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a set in a format that others read."""

@@ -11,6 +11,7 @@ from wmeval.cli.console import many, say, show
 from wmeval.cli.options import (
     END_OF_SEEDS,
     SIZED,
+    Limit,
     MaxSteps,
     Out,
     Overwrite,
@@ -45,7 +46,7 @@ def suite_build(
             help="Instead of --env: eval, or a file of evaluation rows in the published form.",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+    limit: Limit = None,
     tasks: Annotated[str, typer.Option(help="Only rows of these tasks, comma-separated.")] = "",
     assets: Annotated[
         Path | None, typer.Option(help="Of --manifest: folder of your own cards.")

@@ -8,11 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from wmeval.cli.console import Bar, heard, many, say, show
-from wmeval.cli.options import ExecutorName, Out, Overwrite, RayAddress
+from wmeval.cli.console import Bar, many, say, show
+from wmeval.cli.options import ExecutorName, Out, Overwrite, Processes, RayAddress
 from wmeval.errors import UserError
 
 app = typer.Typer(help="Physics engines against what is true.")
+
+_Strips = Annotated[
+    bool, typer.Option("--strips/--no-strips", help="Draw film strips in the report.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -97,7 +101,7 @@ def sweep_gauge(
     limit: Annotated[
         float, typer.Option("--limit", min=0.1, help="Wall time a cell may take [s].")
     ] = 300.0,
-    workers: Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0: this one.")] = 1,
+    workers: Processes = 1,
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
     shard: Annotated[str, typer.Option("--shard", help="Part I/N of the cells.")] = "1/1",
@@ -107,9 +111,7 @@ def sweep_gauge(
             "--conformance/--no-conformance", help="Run the suite that says which numbers count."
         ),
     ] = True,
-    strips: Annotated[
-        bool, typer.Option("--strips/--no-strips", help="Draw film strips in the report.")
-    ] = True,
+    strips: _Strips = True,
     tosses: Annotated[
         Path | None,
         typer.Option("--tosses", help="Recording for cube_toss; default: the fetched one."),
@@ -169,7 +171,7 @@ def sweep_gauge(
                   "machine": machine()},
             workers=workers, executor=executor, address=ray_address, limit=limit,
             conformance=conformance, retry=retry, overwrite=overwrite,
-            progress=lambda *told: heard(bar, *told), kept=kept.append,
+            progress=bar.heard, kept=kept.append,
         )  # fmt: skip
     page = write_sweep_report(results, out, strips=strips)
     for table in terminal_tables(results):
@@ -213,9 +215,7 @@ def _report_sweep(results: Any, page: Path) -> None:
 def sweep_merge(
     out: Annotated[Path, typer.Argument(help="Folder of the joined sweep.")],
     parts: Annotated[list[Path] | None, typer.Argument(help="Folders of its shards.")] = None,
-    strips: Annotated[
-        bool, typer.Option("--strips/--no-strips", help="Draw film strips in the report.")
-    ] = True,
+    strips: _Strips = True,
 ) -> None:
     """Join the shards of a sweep: their cells, results.json and report.html of all."""
     from wmeval.eval.sweep.report import write_sweep_report
