@@ -35,7 +35,8 @@ def state_of(scene, heights):
 
 def test_a_rope_s_balls_hang_where_its_stretch_lets_them():
     scene = prepare(cell_of()).spec.scene
-    low, high = hanging_heights(scene)
+    balls, low, high = hanging_heights(scene)
+    assert balls == ["ball_1", "ball_2"]
     # Half of 340 mm less half a turn of 22.2, stretched by 28.9 % (0.3122 kg on 10.6 N) and 0.1 %
     # by its own weight; the beam's middle is at 304.1, a ball 30 thick.
     strand = (0.340 - 0.0222) / 2 * (1 + 0.289 + 0.0012)

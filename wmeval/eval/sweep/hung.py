@@ -17,7 +17,7 @@ NEAR = 0.01
 """By how much they may hang off the closed form [m] (ours): they swing a little, still."""
 
 
-def hanging_heights(scene: Scene) -> tuple[float, float] | None:
+def hanging_heights(scene: Scene) -> tuple[list[str], float, float] | None:
     """Between which heights the middle of both balls under a rope's ends is at rest [m].
 
     The balls, of mass m, stretch their strands by m g / E A, and the strands themselves by half
@@ -27,13 +27,14 @@ def hanging_heights(scene: Scene) -> tuple[float, float] | None:
     itself on the beam.
 
     Returns:
-        The least and the greatest height; None if no rope hangs over a beam here.
+        The balls' names, the least and the greatest height; None if no rope hangs over a beam here.
     """
     beam = next((b for b in scene.bodies if b.name == "beam"), None)
     rope = next((d for d in scene.deformables if isinstance(d, Rope)), None)
     if beam is None or rope is None or not beam.collision:
         return None
-    ends = [scene.bodies[scene.index(pin.body)] for pin in rope.pins if pin.body]
+    balls = [pin.body for pin in rope.pins if pin.body]
+    ends = [scene.bodies[scene.index(ball)] for ball in balls]
     about = beam.collision[0].shape
     if len(ends) != 2 or not isinstance(about, Cylinder):
         return None
@@ -44,7 +45,7 @@ def hanging_heights(scene: Scene) -> tuple[float, float] | None:
     stretch = 1 + mean * GRAVITY / rope.stretch
     stretch += hanging_strain(length / 2, weight, rope.stretch)
     below = beam.position[2] - sum(_radius(b) for b in ends) / 2
-    return below - (length * stretch - turn) / 2, below - (length - turn) * stretch / 2
+    return balls, below - (length * stretch - turn) / 2, below - (length - turn) * stretch / 2
 
 
 def _radius(ball: Body) -> float:
@@ -59,12 +60,11 @@ def fallen(scene: Scene, state: StateLog) -> str:
         scene: as it was built.
         state: from where the record begins.
     """
-    heights = hanging_heights(scene)
-    if heights is None:
+    hung = hanging_heights(scene)
+    if hung is None:
         return ""
-    rope = next(d for d in scene.deformables if isinstance(d, Rope))
-    low, high = heights
-    z = [float(state.position[0, state.body(pin.body), 2]) for pin in rope.pins if pin.body]
+    balls, low, high = hung
+    z = [float(state.position[0, state.body(ball), 2]) for ball in balls]
     if low - NEAR <= sum(z) / len(z) <= high + NEAR:
         return ""
     return (
