@@ -6,7 +6,7 @@ import pytest
 
 from wmeval.cli import main
 from wmeval.eval.sweep import planning
-from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
+from wmeval.eval.sweep.cells import COMPLETE, CellResult, Measurement, parse_engines
 from wmeval.eval.sweep.compare import compare
 from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.sweeping import gather, write_results
@@ -20,7 +20,7 @@ def results_of(folder, engines="bullet", tasks=TASKS, version="1", status="ok") 
         parse_engines(engines), planning.tasks_of(tasks), ["published-settings"], twice="none"
     )
     number = Measurement(metric="rmse", truth="t", value=1.0, unit="mm")
-    numbers = (number,) if status in ("ok", "penetration") else ()
+    numbers = (number,) if status in COMPLETE else ()
     made = [
         CellResult(cell=c, key=c.key(version), status=status, version=version, measurements=numbers)
         for c in cells
@@ -44,8 +44,9 @@ def test_a_cell_or_an_engine_that_is_gone_is_lost(tmp_path):
     assert not compare(old, part, elsewhere=names).changes
 
 
-def test_what_lay_deep_and_crashes_now_is_lost(tmp_path):
-    deep, dead = (results_of(tmp_path, status=s) for s in ("penetration", "crash"))
+@pytest.mark.parametrize("wrong", ["penetration", "energy_gain"])
+def test_what_was_wrong_and_crashes_now_is_lost(tmp_path, wrong):
+    deep, dead = (results_of(tmp_path, status=s) for s in (wrong, "crash"))
     assert {c.kind for c in compare(deep, dead).changes} == {"lost"}
     assert {c.kind for c in compare(dead, deep).changes} == {"found"}
     assert {c.kind for c in compare(results_of(tmp_path), deep).changes} == {"lost"}

@@ -121,6 +121,16 @@ def test_what_lies_deep_in_a_body_is_explained_by_its_depth(monkeypatch):
     assert explain(parse_cell(TURNTABLE), budget=60, metric="period").metric == "period"
 
 
+def test_a_gain_of_energy_is_explained_by_it_where_the_family_has_the_number():
+    cell = parse_cell(TURNTABLE)
+    rise = Measurement(metric="energy_rise", value=299.0, expected=0.0)
+    period = Measurement(metric="period", truth="t", value=2.0, expected=1.0)
+    for numbers, named in (((period, rise), "energy_rise"), ((period,), "period")):
+        result = CellResult(cell=cell, key="k", status="energy_gain", measurements=numbers)
+        assert worst(result).metric == named
+        assert worst(result, "period").metric == "period"
+
+
 def test_what_counts_is_said_in_a_number(monkeypatch):
     def pretend(cell, key, **_):
         numbers = (

@@ -232,9 +232,10 @@ def test_what_does_not_count_is_shown_and_not_ranked():
 
 
 @pytest.mark.parametrize(
-    ("status", "best"), [("ok", [True, False]), ("penetration", [False, True])]
+    ("status", "best"),
+    [("ok", [True, False]), ("penetration", [False, True]), ("energy_gain", [False, True])],
 )
-def test_a_cell_in_which_something_went_through_is_never_the_best(status, best):
+def test_a_cell_in_which_something_is_wrong_is_never_the_best(status, best):
     cells = cells_of("slope_slider/2/wood", engines="bullet,newton")
     made = [result_of(c, v) for c, v in zip(cells, (1.0, 5.0), strict=True)]
     number = Measurement(metric="acceleration", truth="cube_slides", value=1.0, expected=1.1)

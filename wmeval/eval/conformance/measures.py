@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from wmeval.conventions import quaternion_to_matrix
 from wmeval.deformables import block_face, sheet_edge
 from wmeval.errors import UserError
 from wmeval.eval.conformance.scenes import (
     BALL,
+    BRICK,
     FOAM,
     GRAVITY,
     LEG,
     OVERHANG,
     STRIKER,
     STRIP,
+    WEIGHT,
     bar_block,
     overhang_sheet,
     strip_sheet,
@@ -120,6 +123,28 @@ def precession(log: WorldLog) -> float:
     x, y = log.state.position[:, 0, 0], log.state.position[:, 0, 1]
     turned = np.unwrap(np.arctan2(y, x))
     return float(np.polyfit(log.state.times, turned, 1)[0])
+
+
+def _turning(log: WorldLog) -> tuple[F8, F8]:
+    """Of the brick: its spin's energy (T,) [J] and its angular momentum (T, 3) [kg m^2/s]."""
+    turn = quaternion_to_matrix(log.state.quaternion_wxyz[:, 0])
+    x, y, z = (half * half for half in BRICK)
+    inertia = WEIGHT / 3 * np.array([y + z, x + z, x + y])
+    own = np.einsum("nji,nj->ni", turn, log.state.angular_velocity[:, 0])
+    return (inertia * own**2).sum(axis=1) / 2, np.einsum("nij,nj->ni", turn, inertia * own)
+
+
+def tumble_energy(log: WorldLog) -> float:
+    """Energy of the brick's spin at the end over that at the start."""
+    energy, _ = _turning(log)
+    return float(energy[-1] / energy[0])
+
+
+def tumble_momentum(log: WorldLog) -> float:
+    """Greatest change of the brick's angular momentum, as a vector, over what it began with."""
+    _, momentum = _turning(log)
+    gone = np.linalg.norm(momentum - momentum[0], axis=1)
+    return float(gone.max() / np.linalg.norm(momentum[0]))
 
 
 def _struck(log: WorldLog) -> None:

@@ -27,6 +27,7 @@ from wmeval.scene import (
     Sphere,
     Sun,
     Texture,
+    Vec3,
     Visual,
 )
 
@@ -188,6 +189,21 @@ def top() -> Scene:
     )  # fmt: skip
     point = Joint(name="point", kind="ball", body="top", pivot=(0.0, 0.0, 1.0))
     return _scene(disc, joints=(point,))
+
+
+BRICK: Vec3 = (0.01, 0.02, 0.0075)
+"""Half extents of the brick that tumbles [m], those of the bricks of GAUGE's wall."""
+TUMBLE = 30.0
+"""Its spin [rad/s]: of bricks that fall off a wall, and of wedges that fall over."""
+
+
+def tumbling() -> Scene:
+    """A brick that spins about none of its axes, in empty space."""
+    spin = TUMBLE / math.sqrt(3)
+    brick = _body(
+        "brick", Box(half_extents=BRICK), mass=WEIGHT, angular_velocity=(spin, spin, spin)
+    )
+    return _scene(brick, gravity=0.0)
 
 
 STRIKER = {"radius": 0.05, "mass": 1.0, "other_mass": 2.0, "aside": 0.03, "restitution": 0.7}

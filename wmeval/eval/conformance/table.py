@@ -22,6 +22,8 @@ from wmeval.eval.conformance.measures import (
     precession,
     spin_drift,
     stack_drift,
+    tumble_energy,
+    tumble_momentum,
 )
 from wmeval.eval.conformance.scenes import (
     BALL,
@@ -44,6 +46,7 @@ from wmeval.eval.conformance.scenes import (
     strip,
     top,
     top_precession,
+    tumbling,
 )
 from wmeval.eval.truths.rigid import small_period, swing_period
 from wmeval.records import WorldLog
@@ -109,6 +112,10 @@ def _checks() -> Iterable[Check]:
     yield Check("collision_restitution", "restitution e of balls", "1", STRIKER["restitution"] ** 2,
                 0.03, 0.6, RATE, collision, ball_restitution,
                 "two balls of 0.7 part at 0.7^2 of their speed along their centres")  # fmt: skip
+    yield Check("tumble_energy", "energy ratio, tumbling", "1", 1.0, 0.1, 1.0, RATE, tumbling,
+                tumble_energy, "a brick that tumbles freely keeps its spin's energy")  # fmt: skip
+    yield Check("tumble_momentum", "momentum drift, tumbling", "1", 0.0, 0.1, 1.0, RATE, tumbling,
+                tumble_momentum, "and its angular momentum, by amount and way")  # fmt: skip
     yield Check("cloth_stretch", "stretch K_s", "N/m", STRIP["stretch"],
                 0.1 * STRIP["stretch"], 1.0, RATE, strip, effective_stretch,
                 "a strip hangs by its own weight: w L^2 / 2 K_s longer")  # fmt: skip

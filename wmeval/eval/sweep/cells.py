@@ -20,17 +20,20 @@ from wmeval.sim.protocol import EngineConfig
 
 UNSEEN = "the record does not show it"
 """Reason of a number that a record has, in principle, and this one does not tell."""
-Status = Literal["ok", "diverged", "penetration", "time_out", "crash", "not_run"]
+Status = Literal[
+    "ok", "diverged", "penetration", "energy_gain", "time_out", "crash", "not_run"
+]  # fmt: skip
 STATUSES: dict[Status, str] = {
     "ok": "ran to its end",
     "diverged": "a state is not finite, something left the scene for good, or a rope has fallen",
     "penetration": "ran to its end, but something lay deep inside a body",
+    "energy_gain": "ran to its end, but bodies gained energy that nothing gave them",
     "time_out": "was stopped after the time that a cell may take",
     "crash": "its process died, or the engine raised an error",
     "not_run": "the engine is not installed, or has not the physics",
 }
 """How a cell can end."""
-COMPLETE: tuple[Status, ...] = ("ok", "penetration")
+COMPLETE: tuple[Status, ...] = ("ok", "penetration", "energy_gain")
 """Of these the record reached its end."""
 
 OF_SCENE = ("gap", "cell")

@@ -128,8 +128,8 @@ def compare(
 
 
 def _rank(r: CellResult) -> int:
-    """How much of a cell there is: all of it, numbers beside a penetration, or none."""
-    return ("penetration", "ok").index(r.status) + 1 if r.status in COMPLETE else 0
+    """How much of a cell there is: all of it, numbers beside what is wrong, or none."""
+    return 2 if r.status == "ok" else 1 if r.status in COMPLETE else 0
 
 
 def _gone(old: SweepResults, new: SweepResults, elsewhere: Collection[str]) -> list[Change]:

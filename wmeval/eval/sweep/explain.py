@@ -125,11 +125,12 @@ def parse_cell(text: str) -> Cell:
 
 
 def worst(result: CellResult, metric: str = "") -> Measurement | None:
-    """The named number, or the depth of what lay deep in a body, or the one that departs most."""
-    metric = metric or ("penetration" if result.status == "penetration" else "")
-    if metric:
-        found = [m for m in result.measurements if m.metric == metric]
-        return next((m for m in found if off(m) is not None), None)
+    """The named number, or the one that the cell's status is of, or the one that departs most."""
+    named = metric or _OF_STATUS.get(result.status, "")
+    if named:
+        found = [m for m in result.measurements if m.metric == named and off(m) is not None]
+        if metric or found:
+            return next(iter(found), None)
     told = [
         m
         for m in result.measurements
@@ -363,6 +364,8 @@ def _tried(trials: Sequence[Trial]) -> str:
     return ", ".join([many, *(f"{n} of them {said}" for said, n in ended.items())])
 
 
+_OF_STATUS = {"penetration": "penetration", "energy_gain": "energy_rise"}
+"""The number that a status is of, where the family has it."""
 _ENDED = {
     "time_out": "timed out", "crash": "crashed", "diverged": "diverged",
     "not_run": "could not be run",

@@ -44,6 +44,7 @@ from wmeval.sim.world import World
 _FREE, _SLIDE, _STICK = "free_fall", "friction_slide", "friction_stick"
 _SWING, _ENERGY, _MOMENTUM = "pendulum_period", "pendulum_energy", "collision_momentum"
 _APART = "collision_restitution"
+_TUMBLE = ("tumble_energy", "tumble_momentum")
 _CLOTH, _ON_CLOTH, _BAR = "cloth_stretch", "cloth_slide", "bar_stretch"
 _BEND = "cloth_bend"
 
@@ -96,9 +97,9 @@ RESTS: Mapping[tuple[str, str, str], tuple[str, ...]] = {
 """What a number of a family rests on: names of conformance checks."""
 
 WHOLE: Mapping[str, tuple[str, ...]] = {
-    "slope_contact": (_FREE, _SLIDE, _STICK, "bounce_0.5"),
-    "nonsmooth_contact": (_FREE, _SLIDE, _STICK, "bounce_0.5"),
-    "wall_breaking": (_SWING, _MOMENTUM, _APART, _SLIDE, "stack"),
+    "slope_contact": (_FREE, _SLIDE, _STICK, "bounce_0.5", *_TUMBLE),
+    "nonsmooth_contact": (_FREE, _SLIDE, _STICK, "bounce_0.5", *_TUMBLE),
+    "wall_breaking": (_SWING, _MOMENTUM, _APART, _SLIDE, "stack", *_TUMBLE),
 }
 """Of families whose closed form ends early: what numbers of the whole record rest on."""
 

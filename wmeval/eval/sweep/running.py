@@ -25,6 +25,7 @@ from wmeval.eval.sweep.cells import (
     told_settings,
     version_of,
 )
+from wmeval.eval.sweep.conserved import gained
 from wmeval.eval.sweep.course import course_of
 from wmeval.eval.sweep.depths import LIMIT, deepest
 from wmeval.eval.sweep.fitted import fitted_trials
@@ -320,6 +321,10 @@ def _measured(
                 f"at t = {found_at.time:.3g} s"
             ),
         }
+    if gain := gained(ready.built, log):
+        # Graver than a depth: from there on the record is of no mechanics.
+        said = "; ".join(x for x in (gain, changes.get("reason")) if x)
+        changes |= {"status": "energy_gain", "reason": said}
     found: tuple[Measurement, ...] = ()
     try:
         course = course_of(

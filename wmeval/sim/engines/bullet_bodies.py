@@ -20,7 +20,6 @@ from wmeval.sim.protocol import Quat, Vec
 _NEVER_TURNS = 1e12
 """Inertia [kg m2] of an upright body: an impulse of 1 kN s at 1 m turns it at 1e-9 rad/s."""
 
-
 _FASTEST, _FASTEST_TUMBLING = 1e4, 100.0
 """Limit of a multibody's coordinates [m/s, rad/s]; the second is Bullet's own, without which the
 explicit gyroscopic torque of a tumbling body lets it spin ever faster."""
