@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from fractions import Fraction
 from importlib.util import find_spec
@@ -258,6 +259,25 @@ def test_fitted_numbers_come_from_a_file(tmp_path):
     path.write_text("family: slope_slider\n")
     with pytest.raises(UserError, match=r"fit\.yaml: fitted_on"):
         settings_of(families()["slope_slider"], "bullet", str(path))
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ("cubee: {friction: 0.2}", "slope_slider has no body 'cubee': choose from cube"),
+        ("board: {friction: 0.2}", "nothing depends on numbers of slope_slider's board"),
+        ("cube: {frixion: 0.2}", "slope_slider's cube takes no 'frixion': choose from mass, fri"),
+        ("cube: {density: 500}", "slope_slider's cube takes no 'density': choose from mass"),
+        ("cube: {friction: -1}", "slope_slider's cube: friction = -1.0: Input should be gre"),
+        ("cube: {restitution: 1.2}", "slope_slider's cube: restitution = 1.2: Input should be l"),
+        ("cube: {mass: 0}", "slope_slider's cube: mass = 0.0: Input should be greater than 0"),
+    ],
+)
+def test_fitted_numbers_that_no_body_takes_are_refused(tmp_path, properties, said):
+    path = tmp_path / "fit.yaml"
+    path.write_text(f"family: slope_slider\nfitted_on: half\nproperties: {{{properties}}}\n")
+    with pytest.raises(UserError, match=re.escape(f"{path}: {said}")):
+        make("SlopeSlider", engine="bullet", config=str(path))
 
 
 @pytest.mark.parametrize(

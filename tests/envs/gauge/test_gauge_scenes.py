@@ -6,12 +6,20 @@ import math
 import numpy as np
 import pytest
 
-from wmeval.assets.gauge_cards import Bricks, Sheet, brick_centres, families, rotation
+from wmeval.assets.gauge_cards import (
+    Bricks,
+    Properties,
+    Sheet,
+    brick_centres,
+    families,
+    rotation,
+)
 from wmeval.assets.hulls import moments
 from wmeval.conventions import intrinsics, look_at, project, quaternion_to_matrix
 from wmeval.deformables import block_face, rest_shape, tetrahedron_volumes
 from wmeval.envs.gauge.bending import round_rod
 from wmeval.envs.gauge.build import build, setup_of
+from wmeval.envs.gauge.changes import taken
 from wmeval.envs.gauge.shapes import form_of, holed_board
 from wmeval.errors import UserError
 from wmeval.scene import Box, Cloth, Mesh, Scene, Soft, Sphere
@@ -320,6 +328,27 @@ def test_numbers_may_be_changed_by_body():
     assert body(scene, "cube").friction == 0.3
     with pytest.raises(UserError, match="no material 'glass'"):
         build(card, "1", "glass")
+
+
+@pytest.mark.parametrize("name", families())
+def test_just_the_numbers_that_a_scene_takes_may_be_changed(name):
+    """Each number of each body, changed by itself, changes the scene or is none to change."""
+    card = families()[name]
+    acts = {}
+    for case in (c for c in FIRST if c[0] == name):
+        own = told(build(card, *case[1:]))
+        for who in card.bodies_of(*case[1:]):
+            of_card = card.body_properties(*case[1:], who)
+            for number in Properties.model_fields:
+                value = getattr(of_card, number)
+                changes = {who: {number: 0.37 if value is None else 0.9 * value}}
+                if told(build(card, *case[1:], changes=changes)) != own:
+                    acts.setdefault(who, set()).add(number)
+    assert {who: set(taken(card, who)) for who in card.bodies if taken(card, who)} == acts
+
+
+def told(built):
+    return built.scene.model_dump_json(), sorted(built.meshes), built.ratios
 
 
 def test_bodies_that_collide_are_what_engines_can_make():

@@ -159,3 +159,33 @@ def test_a_recording_of_no_task_is_refused(tmp_path):
         UserError, match=r"two.h5: .*one.h5 measures bouncing_ball/1/rubber as well"
     ):
         cells_of("bouncing_ball", real=[one, two])
+
+
+@pytest.mark.parametrize(
+    ("family", "properties", "said"),
+    [
+        ("slope_slider", "cubee: {friction: 0.2}", "slope_slider has no body 'cubee': choose fr"),
+        ("slope_slider", "cube: {frixion: 0.2}", "slope_slider's cube takes no 'frixion'"),
+        ("cube_toss", "cubee: {friction: 0.2}", "cube_toss has no body 'cubee': choose from cube"),
+        ("cube_toss", "cube: {frixion: 1}", "cube_toss's cube takes no 'frixion': choose from ma"),
+        ("cube_toss", "cube: {friction: -1}", "cube_toss's cube: friction = -1.0: Input should"),
+        ("cube_toss", "cube: {restitution: 2}", "cube_toss's cube: restitution = 2.0: Input"),
+        ("cube_toss", "cube: {inertia: 0}", "cube_toss's cube: inertia = 0.0: Input should be"),
+    ],
+)
+@pytest.mark.parametrize("grid", [(), ("--grid", "iterations=10,20")])
+def test_fitted_numbers_that_no_body_takes_are_refused(
+    tmp_path, capsys, family, properties, said, grid
+):
+    name = "{engine}" if grid else "bullet"
+    fit = tmp_path / "bullet.yaml"
+    fit.write_text(f"family: {family}\nfitted_on: half\nproperties: {{{properties}}}\n")
+    with pytest.raises(SystemExit) as stop:
+        main(
+            ["sweep", "gauge", "--engines", "bullet", "--tasks", "slope_slider/2/wood,cube_toss",
+             "--config", str(tmp_path / f"{name}.yaml"), *grid, "--out", str(tmp_path / "s")]
+        )  # fmt: skip
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert f"bullet.yaml: {said}" in " ".join(told.split())
+    assert not (tmp_path / "s").exists()

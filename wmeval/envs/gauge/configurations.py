@@ -24,6 +24,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from wmeval.assets.gauge_cards import Family
 from wmeval.envs.gauge.build import Built
+from wmeval.envs.gauge.changes import check_changes
 from wmeval.envs.gauge.solver_rows import OF_FAMILY, PUBLISHED, ROWS, TUNED
 from wmeval.envs.gauge.textile_numbers import (
     genesis_textile_numbers,
@@ -184,7 +185,8 @@ def settings_of(card: Family, engine: str, config: str) -> Settings:
         config: row of `NAMES`, or the path of a `Fitted` file (`file_of`).
 
     Raises:
-        UserError: no such configuration, or a file that is none or of another family.
+        UserError: no such configuration, or a file that is none, of another family, or with
+            numbers that none of its bodies takes.
     """
     if config in NAMES:
         return _known(card, engine, config)
@@ -200,6 +202,10 @@ def settings_of(card: Family, engine: str, config: str) -> Settings:
     fit = read_fitted(file_of(config, engine))
     if fit.family != card.id:
         raise UserError(f"{config}: its numbers are of {fit.family}, not of {card.id}")
+    try:
+        check_changes(card, fit.properties)
+    except UserError as error:
+        raise UserError(f"{file_of(config, engine)}: {error}") from error
     return fitted_settings(fit, card, engine)
 
 

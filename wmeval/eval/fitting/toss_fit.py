@@ -19,7 +19,7 @@ from wmeval.envs.gauge.configurations import Settings
 from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import Start, fly
 from wmeval.eval.fitting.search import Parameter
-from wmeval.eval.fitting.tosses import cube_of, start_of
+from wmeval.eval.fitting.tosses import BODY, cube_of, start_of
 from wmeval.eval.truths.real import toss_errors
 from wmeval.sim.engines.engine_options import with_python
 from wmeval.sim.protocol import EngineConfig
@@ -29,7 +29,6 @@ LOSS = (
     "mean over the tosses of the centre's distance and half a width times the angle, each a mean "
     "over the frames [mm]"
 )
-BODY = "cube"
 SOFT: dict[str, Parameter] = {
     "newton": Parameter("contact_stiffness", 16.0, 4.0, 64.0, log=True),
     "genesis": Parameter("contact_time", 0.01, 0.002, 0.04, log=True),

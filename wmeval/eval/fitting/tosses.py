@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import Field
+
 from wmeval.datasets.mocap import first_state, read_contactnets, read_mocap
 from wmeval.datasets.mocap.contactnets import TossState
 from wmeval.datasets.mocap.schema import Mocap, Trial
 from wmeval.datasets.mocap.sources import data_home
+from wmeval.envs.gauge.changes import check_numbers
 from wmeval.errors import UserError
 from wmeval.eval.fitting.cubes import CubeBody
+from wmeval.scene import Card
 
 FAMILY = "cube_toss"
+BODY = "cube"
 LIKE = "nonsmooth_contact"
 """The family whose settings the cube has: a free body with corners meets what stands still."""
 FRAMES = (6, 5, 4, 3)
@@ -72,6 +77,29 @@ def start_of(trial: Trial) -> TossState:
         except UserError:
             continue
     return first_state(trial, FRAMES[-1])
+
+
+class CubeNumbers(Card):
+    """Numbers of the cube that fitted ones take the place of.
+
+    Attributes:
+        mass: [kg]; inertia: about every axis through the centre [kg m^2].
+        friction, restitution: of the pair of cube and board.
+    """
+
+    mass: float | None = Field(default=None, gt=0)
+    friction: float | None = Field(default=None, ge=0)
+    restitution: float | None = Field(default=None, ge=0, le=1)
+    inertia: float | None = Field(default=None, gt=0)
+
+
+def check_cube(changes: Mapping[str, Mapping[str, float]]) -> None:
+    """Refuse fitted numbers that the cube does not take.
+
+    Raises:
+        UserError: another body, another number, or one out of its range.
+    """
+    check_numbers(FAMILY, {BODY: tuple(CubeNumbers.model_fields)}, changes, CubeNumbers)
 
 
 def cube_of(metadata: Mapping[str, object], changes: Mapping[str, float]) -> CubeBody:

@@ -15,9 +15,10 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import RECORD_HZ, Family, families, family
 from wmeval.assets.gauge_published import published
+from wmeval.envs.gauge.changes import check_changes
 from wmeval.envs.gauge.configurations import NAMES, check_engine, file_of, read_fitted
 from wmeval.errors import UserError
-from wmeval.eval.fitting.tosses import LIKE
+from wmeval.eval.fitting.tosses import LIKE, check_cube
 from wmeval.eval.sweep.cells import Cell, EngineSpec, fraction
 from wmeval.eval.sweep.driven import leads
 from wmeval.eval.sweep.fitted import fitted_trials
@@ -221,16 +222,17 @@ def plan(
     ``drives`` are of `wmeval.eval.sweep.driven.parse_drives`.
 
     Raises:
-        UserError: fitted numbers of another family, a recording of which it is not known which
-            trials they were fitted on, one of no task here, or one that lacks what its task
-            measures or is far shorter; and what `wmeval.eval.sweep.refused.refuse` refuses.
+        UserError: fitted numbers of another family or that no body takes, a recording of which it
+            is not known which trials they were fitted on, one of no task here, or one that lacks
+            what its task measures or is far shorter; and what
+            `wmeval.eval.sweep.refused.refuse` refuses.
     """
     out = []
     for engine in engines:
         for config in configs:
             wanted = list(tasks)
             if config not in NAMES:
-                of = read_fitted(file_of(config, engine.adapter)).family
+                of = _fitted_family(file_of(config, engine.adapter))
                 wanted = [t for t in wanted if t.family == of]
                 if not wanted:
                     raise UserError(f"{config}: its numbers are of {of}, which no task here is")
@@ -250,6 +252,19 @@ def plan(
     _check_used(out, tasks, tosses, real)
     refuse(out)
     return tuple(out)
+
+
+def _fitted_family(path: str) -> str:
+    """Family of a file of fitted numbers, each of which one of its bodies takes."""
+    fit = read_fitted(path)
+    try:
+        if fit.family == FAMILY:
+            check_cube(fit.properties)
+        elif fit.family in families():
+            check_changes(families()[fit.family], fit.properties)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    return fit.family
 
 
 def _check_used(

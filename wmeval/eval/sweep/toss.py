@@ -37,8 +37,10 @@ from wmeval.eval.fitting.cubes import CubeBody, Flight, Start, fly
 from wmeval.eval.fitting.halves import places_of, spaced
 from wmeval.eval.fitting.recording import describe
 from wmeval.eval.fitting.tosses import (
+    BODY,
     FAMILY,
     LIKE,
+    check_cube,
     cube_of,
     read_tosses,
     recording_in,
@@ -117,13 +119,18 @@ def fitted_of(cell: Cell) -> Fitted | None:
     """The file of fitted numbers that a cell is run with, if it is one.
 
     Raises:
-        UserError: it cannot be read, or is of another family.
+        UserError: it cannot be read, is of another family, or has numbers that no cube takes.
     """
     if cell.config in NAMES:
         return None
-    fit = read_fitted(file_of(cell.config, cell.engine.adapter))
+    path = file_of(cell.config, cell.engine.adapter)
+    fit = read_fitted(path)
     if fit.family != FAMILY:
         raise UserError(f"{cell.config}: its numbers are of {fit.family}, not of {FAMILY}")
+    try:
+        check_cube(fit.properties)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
     return fit
 
 
@@ -224,7 +231,7 @@ def run_toss(
     )
     wanted = wanted_of(cell.subtask)
     mocap = read_tosses(data)
-    cube = cube_of(dict(mocap.header.metadata), settings.changes.get("cube", {}))
+    cube = cube_of(dict(mocap.header.metadata), settings.changes.get(BODY, {}))
     dt = fraction(cell.grid.get("dt", settings.dt))
     config = engine_config(cell, settings.config)
     tosses = chosen(mocap, wanted, fitted_on)
