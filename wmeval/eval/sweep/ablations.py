@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from wmeval.assets.gauge_cards import Box, Family, Sheet, families
 from wmeval.envs.gauge.bending import CELL
-from wmeval.envs.gauge.build import foam_of
+from wmeval.envs.gauge.build import build, foam_of
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.eval.sweep.cells import Cell
 
@@ -25,6 +25,7 @@ class Ablation:
         rates: of families that it is for; none: of all.
         families: that it is for; none: all.
         where: options that the configuration must have, for what is of one solver.
+        loose: of scenes without joints only.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Ablation:
     rates: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     where: Mapping[str, JsonValue] = field(default_factory=dict)
+    loose: bool = False
 
 
 _RIGID, _TEXTILE, _VOLUME = ("rigid",), ("textile",), ("volume",)
@@ -66,7 +68,10 @@ STRETCH_LIMIT = 0.02
 ABLATIONS: Mapping[str, tuple[Ablation, ...]] = {
     "bullet": (
         Ablation(
-            "rigid bodies, split impulses", {"maximal_coordinates": 1, "split_impulse": 1}, _RIGID
+            "rigid bodies, split impulses",
+            {"maximal_coordinates": 1, "split_impulse": 1},
+            _RIGID,
+            loose=True,
         ),
         Ablation("softer contact correction", {"contact_erp": 0.02}),
         Ablation("margin of hulls 0.01 mm", {"hull_margin": 1e-5}),
@@ -126,7 +131,7 @@ def cell_of(card: Family) -> float | None:
 
 
 def applies(ablation: Ablation, cell: Cell) -> bool:
-    """Whether an ablation is for a cell's family."""
+    """Whether an ablation is for a cell's family, and its engine can do it to its scene."""
     card = families()[cell.family]
     of_rate = not ablation.rates or card.rates in ablation.rates
     if "*cell" in ablation.settings and cell_of(card) is None:
@@ -135,7 +140,9 @@ def applies(ablation: Ablation, cell: Cell) -> bool:
         options = settings_of(card, cell.engine.adapter, cell.config).config.options
         if any(options.get(k, _UNSAID.get(k)) != v for k, v in ablation.where.items()):
             return False
-    return of_rate and (not ablation.families or card.id in ablation.families)
+    if not of_rate or (ablation.families and card.id not in ablation.families):
+        return False
+    return not (ablation.loose and build(card, cell.subtask, cell.material).scene.joints)
 
 
 def grid_of(cell: Cell, ablation: Ablation) -> dict[str, JsonValue]:

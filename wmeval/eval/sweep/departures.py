@@ -36,9 +36,19 @@ def least(m: Measurement) -> float:
     return max(SMALL, m.accuracy) if m.expected is not None else REPEATS
 
 
+def slight(m: Measurement) -> bool:
+    """Whether a number departs by less than what is explained.
+
+    Of a share that should be 0, nothing is relative: its error is the part that is off.
+    """
+    if m.metric not in _MOST and m.expected == 0 and not m.baseline and m.unit == "1":
+        return m.error is not None and m.error < least(m)
+    return departure(m) < least(m)
+
+
 def least_said(m: Measurement) -> str:
     """What `least` is in the number's own unit, as text."""
-    scale = abs(m.expected) if m.expected else (m.baseline or 0.0)
+    scale = abs(m.expected) if m.expected else (m.baseline or (1.0 if m.unit == "1" else 0.0))
     most = least(m) * _MOST.get(m.metric, scale)
     return f"{most:.3g}" + ("" if m.unit == "1" else f" {m.unit}")
 

@@ -30,12 +30,13 @@ from wmeval.eval.sweep.cells import (
     fraction,
     parse_engines,
 )
-from wmeval.eval.sweep.departures import SMALL, departure, least, least_said, off
+from wmeval.eval.sweep.departures import SMALL, departure, least_said, off, slight
 from wmeval.eval.sweep.otherwise import OTHERWISE
 from wmeval.eval.sweep.prepared import scene_of
 from wmeval.eval.sweep.running import run_cell
 from wmeval.eval.sweep.scoring import Scoring, scorings
 from wmeval.eval.sweep.scoring import told as scoring_told
+from wmeval.eval.sweep.tables import PREDICTED
 from wmeval.eval.sweep.toss import FAMILY
 from wmeval.records import WorldLog
 from wmeval.scene import Card
@@ -126,11 +127,11 @@ def parse_cell(text: str) -> Cell:
 
 def worst(result: CellResult, metric: str = "") -> Measurement | None:
     """The named number, or the one that the cell's status is of, or the one that departs most."""
-    named = metric or _OF_STATUS.get(result.status, "")
-    if named:
-        found = [m for m in result.measurements if m.metric == named and off(m) is not None]
-        if metric or found:
-            return next(iter(found), None)
+    wanted = metric or _OF_STATUS.get(result.status, "")
+    if wanted:
+        found = named(result, wanted)
+        if metric or found is not None:
+            return found
     told = [
         m
         for m in result.measurements
@@ -143,6 +144,26 @@ def worst(result: CellResult, metric: str = "") -> Measurement | None:
     if stretch is not None and departure(stretch) > 1:
         told.append(stretch)
     return max(told, key=departure, default=None)
+
+
+def named(result: CellResult, metric: str, truth: str | None = None) -> Measurement | None:
+    """A number by its name, held against what is right with the stated parameters.
+
+    Where its own closed form is of an ideal that these have not, or it has none, this is that of
+    the number by which tables rank it (`PREDICTED`).
+
+    Args:
+        result: of a cell.
+        metric: its name.
+        truth: what it is held against; None: anything.
+    """
+    known = [m for m in result.measurements if off(m) is not None]
+    own = [m for m in known if m.metric == metric and truth in (None, m.truth)]
+    ranks = [m for m in known if m.metric == PREDICTED.get(metric) and m.truth and not m.ideal]
+    if own and own[0].ideal and ranks:
+        right = {"expected": ranks[0].expected, "ideal": "", "accuracy": ranks[0].accuracy}
+        return own[0].model_copy(update=right)
+    return next(iter(own or ranks), None)
 
 
 def _check_metric(result: CellResult, metric: str) -> None:
@@ -204,14 +225,21 @@ def explain(
         "expected": base.expected, "value": base.value, "error": base_error,
         "seconds": result.ended, "scorings": _scorings(cell, logs),
     }  # fmt: skip
+    if base.ideal:
+        return Explanation.model_validate(
+            {**head, "verdict": f"nothing to explain: {_value(base)}, and {_right(base)} is right "
+             f"only if {base.ideal}"}
+        )  # fmt: skip
+    # Of what the record tells by itself the closed form's number is the one that is explained.
+    led = f"{_words(metric)}, told by " if metric not in ("", base.metric) else ""
     lies = f" ({result.reason})" if base.metric == "penetration" and result.reason else ""
-    say(f"{cell.name}: {_said(base)}{lies}")
-    if departure(base) < least(base):
+    say(f"{cell.name}: {led}{_said(base)}{lies}")
+    if slight(base):
         return Explanation.model_validate(
             {
                 **head,
                 "verdict": _joined(
-                    f"it does not depart: {_said(base)} is off by less than what counts "
+                    f"it does not depart: {led}{_said(base)} is off by less than what counts "
                     f"({least_said(base)})",
                     head["scorings"],
                 ),
@@ -236,7 +264,7 @@ def explain(
         )
         if made.status in COMPLETE and made.wall_s is not None:
             plain.append(made.wall_s / factor)
-        found = made.measurement(base.metric, base.truth)
+        found = named(made, base.metric, base.truth)
         error = off(found) if found is not None and made.status in COMPLETE else None
         trials.append(
             Trial(
@@ -253,6 +281,12 @@ def explain(
         if applies(a, cell)
     ]
     own = [(name, grid) for name, grid in own if is_change(cell, grid)]
+
+    def able() -> list[tuple[str, dict[str, JsonValue]]]:
+        """Changes that could be run alone: what could not be cannot be with others."""
+        never = {t.name for t in trials if t.status == "not_run"}
+        return [(name, grid) for name, grid in own if name not in never]
+
     base_dt = settings_of(families()[cell.family], cell.engine.adapter, cell.config).dt
 
     def try_on(name: str, grid: dict[str, JsonValue]) -> None:
@@ -271,7 +305,7 @@ def explain(
     if not _closed(trials) and families()[cell.family].rates == "rigid":
         # A contact that needs a finer step may be worse without it: what moved the number at all.
         moved = {t.name for t in trials if t.left is None or abs(t.left - 1) > MOVES}
-        for name, grid in own:
+        for name, grid in able():
             if name in moved and grid.keys() != finer.keys() and not _closed(trials):
                 try_on(f"{name} + step / {FINER}", {**grid, **finer})
     for _ in range(ROUNDS):
@@ -279,7 +313,7 @@ def explain(
         best = min((t for t in trials if t.left is not None), key=_left, default=None)
         if best is None or _closed(trials) or best.left is None or best.left > 1 - SMALL:
             break
-        for name, grid in own:
+        for name, grid in able():
             if not grid.items() <= best.settings.items():
                 try_on(f"{best.name} + {name}", {**best.settings, **grid})
         if min(_left(t) for t in trials) > best.left - SMALL:
@@ -287,7 +321,7 @@ def explain(
     trials.sort(key=_left)
     return Explanation.model_validate(
         {**head, "trials": tuple(trials), "untried": tuple(untried),
-         "verdict": _joined(verdict(base, trials), head["scorings"])}
+         "verdict": _joined(led + verdict(base, trials), head["scorings"])}
     )  # fmt: skip
 
 
@@ -326,8 +360,23 @@ def _joined(text: str, found: object) -> str:
 
 def _said(m: Measurement) -> str:
     should = f" where {m.expected:.4g} is right" if m.expected is not None else ""
-    unit = "" if m.unit == "1" else f" {m.unit}"
-    return f"{m.metric.replace('_', ' ')} {m.value:.4g}{unit}{should}"
+    return _value(m) + should
+
+
+def _words(metric: str) -> str:
+    return metric.replace("_", " ")
+
+
+def _value(m: Measurement) -> str:
+    return f"{_words(m.metric)} {m.value:.4g}{_unit(m)}"
+
+
+def _right(m: Measurement) -> str:
+    return f"{m.expected:.4g}{_unit(m)}"
+
+
+def _unit(m: Measurement) -> str:
+    return "" if m.unit == "1" else f" {m.unit}"
 
 
 def _line(t: Trial) -> str:
