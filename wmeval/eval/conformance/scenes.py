@@ -35,7 +35,10 @@ GRAVITY = 9.81
 MU = 0.3
 LEG, BALL, WEIGHT = 0.28, 0.03, 0.1
 """Pivot to ball and its radius [m]; mass of balls, cubes and the top [kg]."""
-STRIP = {"stretch": 100.0, "areal_density": 0.2, "length": 0.1, "width": 0.04, "gravity": 49.05}
+STRIP = {
+    "bending": 1e-5, "areal_density": 0.2, "stretch": 100.0, "length": 0.1, "width": 0.04,
+    "gravity": 49.05,
+}  # fmt: skip
 OVERHANG = {
     "bending": 1e-5, "areal_density": 0.2, "stretch": 100.0, "cell": 0.01, "length": 0.045,
     "width": 0.2, "gravity": 0.274,
@@ -232,18 +235,10 @@ def strip_sheet() -> Sheet:
 def strip() -> Scene:
     """A strip of cloth, held by its upper edge."""
     sheet = strip_sheet()
-    cloth = Cloth(
-        name="strip",
-        surface=sheet,
-        areal_density=STRIP["areal_density"],
-        stretch=STRIP["stretch"],
-        shear=STRIP["stretch"] / 2.7,
-        bending=1e-5,
-        pins=(Pin(vertices=sheet_edge(sheet, "y+")),),
-        position=(0.0, 0.0, 1.0),
-        quaternion_wxyz=(math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
+    upright = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
+    return _held(
+        STRIP, sheet, sheet_edge(sheet, "y+"), position=(0.0, 0.0, 1.0), quaternion_wxyz=upright
     )
-    return _scene(_ground(), gravity=STRIP["gravity"], deformables=(cloth,))
 
 
 def overhang_sheet() -> Sheet:
@@ -257,17 +252,23 @@ def overhang_sheet() -> Sheet:
 def overhanging() -> Scene:
     """A strip of cloth, clamped level at one end, let go."""
     sheet = overhang_sheet()
+    clamped = tuple(v + k for v in sheet_edge(sheet, "x-") for k in (0, 1))
+    return _held(OVERHANG, sheet, clamped, position=(0.0, 0.0, 0.1))
+
+
+def _held(numbers: dict[str, float], sheet: Sheet, held: tuple[int, ...], **place: Any) -> Scene:
+    """A strip of cloth above the ground, some of whose vertices are held."""
     cloth = Cloth(
         name="strip",
         surface=sheet,
-        areal_density=OVERHANG["areal_density"],
-        stretch=OVERHANG["stretch"],
-        shear=OVERHANG["stretch"] / 2.7,
-        bending=OVERHANG["bending"],
-        pins=(Pin(vertices=tuple(v + k for v in sheet_edge(sheet, "x-") for k in (0, 1))),),
-        position=(0.0, 0.0, 0.1),
+        areal_density=numbers["areal_density"],
+        stretch=numbers["stretch"],
+        shear=numbers["stretch"] / 2.7,
+        bending=numbers["bending"],
+        pins=(Pin(vertices=held),),
+        **place,
     )
-    return _scene(_ground(), gravity=OVERHANG["gravity"], deformables=(cloth,))
+    return _scene(_ground(), gravity=numbers["gravity"], deformables=(cloth,))
 
 
 def bar_block() -> Block:
