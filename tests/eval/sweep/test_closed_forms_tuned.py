@@ -34,7 +34,7 @@ HOLDS = {
     "bouncing_ball/1/rubber": {
         "apex": (0.4546, 2e-3), "apex_height": (0.1356, 1e-3), "restitution": (0.5767, 3e-3),
     },
-    "pendulum/1/metal": {"period": (1.2529, 0.004), "energy_loss": (0.0, 1e-3)},
+    "pendulum/1/metal": {"period": (1.25582, 4e-4), "energy_loss": (0.0, 1e-3)},
     "slope_contact/1/wood": {"acceleration": (5.810, 0.05)},
     "slope_contact/1/plastic": {"acceleration": (6.976, 0.05)},
     # m/s^2: of a step of dt, free fall is half a step ahead.
@@ -145,9 +145,9 @@ def test_the_wall_is_struck_when_the_swing_says(engine):
     engine_here(engine)
     _, state = run(engine, "wall_breaking/1/wood", seconds=0.3)
     i = state.body("ball")
-    # Frame 8 is 0.267 s, frame 9 0.3 s: the swing to 0.296 s, v 0.848 m/s, z 0.1045.
+    # Frame 8 is 0.267 s, frame 9 0.3 s: the swing to 0.297 s, v 0.846 m/s, z 0.1045.
     speed = float(np.linalg.norm(state.linear_velocity[8, i]))
-    assert speed == pytest.approx(0.848, rel=0.03)
+    assert speed == pytest.approx(0.846, rel=0.03)
     bricks = [k for k, n in enumerate(state.bodies) if n.startswith("brick")]
     moved = np.linalg.norm(state.position[:, bricks] - state.position[0, bricks], axis=2)
     assert moved[8].max() < 2e-3

@@ -65,7 +65,7 @@ def test_the_ball_bounces_with_the_restitution_asked_for_when_tuned_and_not_by_d
 def test_the_pendulum_swings_with_its_finite_amplitude_period():
     result = run_cell(cell_of("pendulum/1/metal", "published-settings"), "k")
     period = result.measurement("period", "pendulum_swings")
-    assert period.value == pytest.approx(period.expected, rel=4e-3)
+    assert period.value == pytest.approx(period.expected, rel=2e-4)
     assert abs(number(result, "energy_loss")) < 2e-3
     raw = result.measurement("pd_fourier")
     assert raw.normalised == pytest.approx(raw.value / raw.baseline)

@@ -3,7 +3,8 @@
 Source: GAUGE, sections 3.2.2 and 3.3.2, appendices B.1 and C.3. Two periods and two momentum
 transfers stand there under one name each; they are kept apart here: `pd_fourier` (engine track) and
 `pd_fit` (video track, eq. 45), `mte_first` (eq. 16) and `mte_mean` (eq. 39). The
-video track's two are for recordings of clips; sweeps have the engine track's. RMSE and the
+video track's two are for recordings of clips; sweeps have the engine track's, and the period itself
+by `wmeval.eval.metrics.crossings`. RMSE and the
 path-normalised DTW (eq. 2) are those of `wmeval.eval.metrics.trajectory`, on g(t) as (T, D).
 """
 
@@ -183,38 +184,30 @@ class FourierPeriod:
 
     Attributes:
         raw: 1 / the frequency of the highest bin [s]: GAUGE's reading.
-        interpolated: 1 / the frequency of the parabola's top through the logarithms of that bin and
-            its neighbours, under a Hann window [s] (ours).
         resolution: periods of the bins beside it, (longer, shorter) [s]; raw knows none between.
     """
 
     raw: float
-    interpolated: float
     resolution: tuple[float, float]
 
 
 def pd_fourier(signal: F8, rate: float) -> FourierPeriod:
     """PD of the engine track: reciprocal of the dominant frequency (GAUGE B.1) [s].
 
+    It knows the bins of a record's length only; `crossings.pd_crossings` tells the period itself.
+
     Take a coordinate that swings once a period (`swing_coordinate`), not the height, which swings
     twice. All NaN for fewer than four frames, a frame that is not measured, or no motion.
     """
     x = np.asarray(signal, np.float64)
-    nothing = FourierPeriod(float("nan"), float("nan"), (float("nan"), float("nan")))
+    nothing = FourierPeriod(float("nan"), (float("nan"), float("nan")))
     if len(x) < 4 or not np.isfinite(x).all() or np.ptp(x) == 0:
         return nothing
     length = len(x) / rate
     centred = x - x.mean()
     k = 1 + int(np.argmax(np.abs(np.fft.rfft(centred))[1:]))
-    window = np.hanning(len(x) + 1)[:-1]
-    smooth = np.abs(np.fft.rfft(centred * window))
-    # The window's own top may lie beside the raw one.
-    near = range(max(1, k - 1), min(len(smooth), k + 2))
-    best = max(near, key=lambda i: float(smooth[i]))
-    with np.errstate(divide="ignore"):
-        place, _ = parabola_peak(np.log(np.maximum(smooth, 1e-300)), best)
     longer = length / (k - 1) if k > 1 else math.inf
-    return FourierPeriod(length / k, length / place, (longer, length / (k + 1)))
+    return FourierPeriod(length / k, (longer, length / (k + 1)))
 
 
 def swing_coordinate(positions: F8) -> F8:

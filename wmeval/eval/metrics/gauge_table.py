@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wmeval.eval.metrics import gauge, trajectory
+from wmeval.eval.metrics.crossings import pd_crossings
 from wmeval.eval.metrics.table import Metric
 
 _INF = float("inf")
@@ -42,9 +43,16 @@ GAUGE_METRICS: dict[str, Metric] = {
         ),
         Metric(
             "pd_fourier", "Period, by the spectrum", "gauge", "s", 0, _INF, "none",
-            "1 / the dominant frequency; raw bin, and interpolated (ours)", "GAUGE B.1",
+            "1 / the frequency of the spectrum's highest bin", "GAUGE B.1",
             "a frame is not measured, or nothing moves",
             "swings once in {value} by its spectrum", gauge.pd_fourier,
+        ),
+        Metric(
+            "pd_crossings", "Period, by crossings", "gauge", "s", 0, _INF, "none",
+            "slope of the times of passing the middle, up and down, by least squares",
+            "ours: cubics through the frames about a crossing",
+            "the middle is passed fewer than three times (two, if it is known)",
+            "swings once in {value} by its crossings", pd_crossings,
         ),
         Metric(
             "pd_fit", "Period, by a damped sinusoid", "gauge", "s", 0, _INF, "none",

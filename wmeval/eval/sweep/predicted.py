@@ -15,6 +15,7 @@ from wmeval.conventions import quaternion_to_matrix
 from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.markers import followers
 from wmeval.eval.metrics import gauge
+from wmeval.eval.metrics.crossings import pd_crossings
 from wmeval.eval.metrics.gauge import EnergyLoss
 from wmeval.eval.sweep import timed
 from wmeval.eval.sweep.carried import led
@@ -66,6 +67,13 @@ class Record:
     def swing(self) -> F8:
         """Coordinate of the pendulum's ball along its swing (N,) [m]."""
         return gauge.swing_coordinate(self.path("ball"))
+
+    def angle(self, body: str) -> F8:
+        """Of a hung ball about its hinge, from hanging down (N,) [rad]; without jumps."""
+        pose = self.card.poses(self.subtask, self.material)[body]
+        away = self.path(body) - np.array(pose.position)
+        aside = away[:, 1 if self.card.bodies[body].hinge == "x" else 0]
+        return np.unwrap(np.arctan2(aside, -away[:, 2]))
 
     def energy_loss(self) -> EnergyLoss:
         """Of the pendulum, whose lowest point is below the pivot by the rod."""
@@ -152,7 +160,7 @@ def _cradle(r: Record, p: Prediction) -> dict[str, float]:
 
 def _pendulum(r: Record, p: Prediction) -> dict[str, float]:
     return {
-        "period": gauge.pd_fourier(r.swing(), RECORD_HZ).interpolated,
+        "period": pd_crossings(r.angle("ball"), r.state.times, level=0.0).period,
         "energy_loss": r.energy_loss().interpolated,
     }
 
@@ -258,16 +266,15 @@ def _hangs_bent(r: Record, p: Prediction) -> dict[str, float]:
         slopes[name] = np.degrees(np.arcsin(-turn[:, 2, 1]))
         end = r.path(name) + turn[:, :, 1] * r.length(name) / 2
     down, out = root[2] - end[:, 2], end[:, 1] - root[1] - r.length("pedestal") / 2
-    found = whole_swings(down)
-    if found is None:
+    swings = whole_swings(down)
+    if swings is None:
         return {}
-    swings, count = found
     return {
         "mean_drop": float(down[swings].mean()),
         "mean_reach": float(out[swings].mean()),
         "mean_angle_2": float(slopes["cube_2"][swings].mean()),
         "mean_angle_4": float(slopes["cube_4"][swings].mean()),
-        "frequency": count * RECORD_HZ / (swings.stop - swings.start),
+        "frequency": 1 / pd_crossings(down, r.state.times).period,
     }
 
 

@@ -40,8 +40,8 @@ class Swing:
     angles: tuple[float, ...]
 
 
-def whole_swings(down: F8) -> tuple[slice, int] | None:
-    """Frames of whole swings of a course (N,) and how many swings they are; None: not one.
+def whole_swings(down: F8) -> slice | None:
+    """Frames of whole swings of a course (N,); None: not one.
 
     From where it first comes down through the middle between its extremes to where it last does.
     """
@@ -49,7 +49,7 @@ def whole_swings(down: F8) -> tuple[slice, int] | None:
     through = np.flatnonzero(~over[:-1] & over[1:])
     if len(through) < 2:
         return None
-    return slice(int(through[0]), int(through[-1])), len(through) - 1
+    return slice(int(through[0]), int(through[-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def block_swing(
     states = _course(chain.slope, inertia, level, math.floor(duration * rate + 1e-9), 1 / rate)
     out, down = chain.end(states)
     found = whole_swings(down)
-    rows = found[0] if found else slice(0, 0)
+    rows = found or slice(0, 0)
     angles = states[rows].reshape(-1, blocks, 3)[:, :, 2]
     none = math.nan
     return Swing(

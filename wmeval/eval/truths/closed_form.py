@@ -80,12 +80,12 @@ _ROWS = (
     ),
     ClosedForm(
         "wall_is_struck", ("wall_breaking",), _ALL, rigid.wall_is_struck,
-        "until the first contact", "undamped pendulum (rigid.swing_time)",
+        "until the first contact", "undamped pendulum of a solid ball (rigid.swing_time)",
     ),
     ClosedForm(
         "pendulum_swings", ("pendulum",), ("1", "2"), rigid.pendulum_swings,
-        "always, without damping, for a point mass", "Jacobi's elliptic functions (swing_angle)",
-        0.0023,
+        "always, without damping, for a solid ball that turns with its rod",
+        "Jacobi's elliptic functions (rigid.swing_angle)",
     ),
     ClosedForm(
         "rope_wraps", ("rope_winding",), _ALL, soft.rope_wraps,

@@ -392,6 +392,14 @@ def swing_period(small: float, amplitude: float) -> float:
     return 2 * small / math.pi * float(ellipk(math.sin(amplitude / 2) ** 2))
 
 
+def swing_speed(small: float, start: float, end: float) -> float:
+    """Rate of turning at the angle ``end`` [rad], after rest at ``start`` [rad] [rad/s].
+
+    w^2 = 2 (2 pi / T0)^2 (cos end - cos start): energy, whatever inertia T0 is of.
+    """
+    return 2 * math.pi / small * math.sqrt(2 * (math.cos(end) - math.cos(start)))
+
+
 def swing_angle(times: ArrayLike, small: float, amplitude: float) -> F8:
     """th(t) of a pendulum let go at rest at ``amplitude``, (N,) [rad].
 

@@ -217,14 +217,18 @@ def ball_bounces(s: SetUp) -> Prediction:
     )  # fmt: skip
 
 
-def _swing(s: SetUp, body: str, *, solid: bool = False) -> tuple[float, float, float]:
-    """Length, amplitude [rad] (signed about the hinge) and small period of a hung ball."""
+def _swing(s: SetUp, body: str) -> tuple[float, float, float]:
+    """Length [m], amplitude [rad] (signed about the hinge) and small period [s] of a hung ball.
+
+    Ball and rod are one body, as engines have them: the ball is solid and turns with its rod, so
+    that it swings as a point on a rod of L + 2 r^2 / (5 L).
+    """
     hung, rod = s.body(body), s.rod(body)
     euler = s.pose(body).euler_deg
     amplitude = math.radians(euler[0] if hung.hinge == "x" else euler[1])
     ball = s.shape(body, Sphere)
     mass = s.number(body, "mass")
-    inertia = 0.1 * mass * ball.diameter**2 if solid else 0.0
+    inertia = 0.1 * mass * ball.diameter**2
     return rod, amplitude, rigid.small_period(rod, mass=mass, inertia=inertia)
 
 
@@ -242,17 +246,15 @@ def hung_position(s: SetUp, body: str, angles: F8) -> F8:
 
 
 def pendulum_swings(s: SetUp) -> Prediction:
-    """`rigid.swing_angle`: finite amplitude, undamped, a point mass on a massless rod."""
-    _, amplitude, small = _swing(s, "ball")
-    _, _, solid = _swing(s, "ball", solid=True)
+    """`rigid.swing_angle`: finite amplitude, undamped, a solid ball on a massless rod."""
+    rod, amplitude, small = _swing(s, "ball")
+    point = rigid.swing_period(rigid.small_period(rod), amplitude)
     return _made(
         "pendulum_swings", s,
         {
             "small_period": Number(small, "s", "of small swings"),
             "period": Number(rigid.swing_period(small, amplitude), "s", "of these"),
-            "solid_ball": Number(
-                solid / small - 1, "1", "by how much a ball that turns with its rod is slower"
-            ),
+            "point_period": Number(point, "s", "of a point in place of the solid ball"),
             "energy_loss": Number(0.0, "1", "of the whole record"),
         },
         "ball",
@@ -281,7 +283,7 @@ def cradle_transfers(s: SetUp) -> Prediction:
         "cradle_transfers", s,
         {
             "speed": Number(
-                math.sqrt(2 * GRAVITY * length * (1 - math.cos(amplitude))), "m/s", "at impact"
+                length * rigid.swing_speed(small, amplitude, 0.0), "m/s", "of its centre at impact"
             ),
             "small_period": Number(small, "s", "of small swings"),
             "period": Number(period, "s", "of these"),
@@ -307,7 +309,7 @@ def wall_is_struck(s: SetUp) -> Prediction:
     # It starts on the other side of the pivot: the angle about +y is negative at the wall.
     angle = -math.asin((face - pivot[0]) / rod)
     contact = rigid.swing_time(amplitude, angle, small)
-    speed = math.sqrt(2 * GRAVITY * rod * (math.cos(angle) - math.cos(amplitude)))
+    speed = rod * rigid.swing_speed(small, amplitude, angle)
     return _made(
         "wall_is_struck", s,
         {
