@@ -72,7 +72,6 @@ def test_bad_requests_are_refused_before_anything_is_written(tmp_path, arguments
 
 
 @pytest.mark.accept
-@pytest.mark.timeout(600)
 @pytest.mark.gl
 def test_a_killed_worker_loses_nothing_and_changes_no_byte(tmp_path, monkeypatch):
     """Shards, a kill that is retried, one that a rerun mends, and a merge: all as made here."""

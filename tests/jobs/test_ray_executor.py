@@ -156,7 +156,6 @@ def wait_for(what, seconds=200.0):
 
 
 @pytest.mark.accept
-@pytest.mark.timeout(600)
 def test_a_cluster_of_our_own_holds_the_contract_and_leaves_nothing(
     tmp_path, tmp_path_factory, monkeypatch
 ):
@@ -240,7 +239,6 @@ def go_on_writing(path: str) -> None:
 
 
 @pytest.mark.accept
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_goes_on_writing_when_its_driver_is_stopped(tmp_path, how, monkeypatch):
     """Ctrl-C goes to the whole group; a kill to the driver alone, which then says nothing more."""
