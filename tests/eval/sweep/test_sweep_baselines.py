@@ -4,10 +4,11 @@ import re
 
 import pytest
 
+from wmeval.assets.gauge_cards import QUANTITY_UNITS
 from wmeval.cli import main
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import COMPLETE, CellResult, Measurement, parse_engines
-from wmeval.eval.sweep.compare import compare
+from wmeval.eval.sweep.compare import LEAST, compare
 from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.sweeping import gather, write_results
 
@@ -54,6 +55,46 @@ def test_what_was_wrong_and_crashes_now_is_lost(tmp_path, wrong):
         update={"cells": tuple(c.model_copy(update={"measurements": ()}) for c in deep.cells)}
     )
     assert {c.after for c in compare(deep, bare).regressions} == {"missing"}
+
+
+def with_number(tmp_path, **told):
+    """A sweep in which each cell has this number."""
+    results = results_of(tmp_path, tasks="bouncing_ball")
+    number = (Measurement(**told),)
+    cells = tuple(c.model_copy(update={"measurements": number}) for c in results.cells)
+    return results.model_copy(update={"cells": cells})
+
+
+@pytest.mark.parametrize(
+    ("before", "little", "much", "told"),
+    [
+        (0.158991, 0.176657, 0.23, {"metric": "penetration", "unit": "mm"}),
+        (0.0, 0.04, 0.06, {"metric": "penetration", "unit": "mm"}),
+        (-0.000119, -0.000133, -0.0014,
+         {"metric": "energy_loss", "unit": "1", "truth": "t", "expected": 0.0}),
+        (1e-6, 4e-5, 7e-5, {"metric": "displacement", "unit": "m", "truth": "t", "expected": 0.0}),
+        (20.0, 20.43, 20.5, {"metric": "rotation_error", "unit": "deg", "truth": "real"}),
+        # By as much as the truth itself may be off, nothing got worse.
+        (-0.000119, -0.0022, -0.0026,
+         {"metric": "energy_loss", "unit": "1", "truth": "t", "expected": 0.0, "accuracy": 0.0023}),
+        (1.0, 1.09, 1.11, {"metric": "sag", "unit": "m", "truth": "t", "expected": 1.0,
+                           "accuracy": 0.1}),
+        (1.0, 1.0009, 1.0011, {"metric": "sag", "unit": "m", "truth": "t", "expected": 1.0}),
+    ],
+)  # fmt: skip
+def test_what_is_too_small_to_tell_is_no_regression(tmp_path, before, little, much, told):
+    old = with_number(tmp_path, value=before, **told)
+    assert not compare(old, with_number(tmp_path, value=little, **told)).changes
+    assert not compare(with_number(tmp_path, value=little, **told), old).changes
+    assert {c.kind for c in compare(old, with_number(tmp_path, value=much, **told)).changes} == {
+        "worse"
+    }
+
+
+def test_every_unit_has_a_growth_that_never_counts():
+    units = {*QUANTITY_UNITS.values(), "m", "m^2", "s", "1", "%", "deg", "rad", "m/s", "m/s^2"}
+    assert units <= set(LEAST)
+    assert all(x > 0 for x in LEAST.values())
 
 
 def test_another_engine_under_the_same_name_is_told(tmp_path):

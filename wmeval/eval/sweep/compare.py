@@ -13,6 +13,15 @@ TOLERANCE = 0.02
 """Relative growth of an error that does not count, beside the intervals."""
 FLOOR = 1e-3
 """Growth that never counts, as a share of what is expected or of the real baseline."""
+LEAST: dict[str, float] = {
+    "mm": 0.05, "m": 5e-5, "mm^2": 0.05, "m^2": 5e-8, "deg": 0.05, "rad": 1e-3, "s": 1e-3,
+    "m/s": 1e-3, "m/s^2": 0.01, "1": 1e-3, "%": 0.1,
+}  # fmt: skip
+"""Growth that never counts where nothing is expected to be there, by unit.
+
+Half of what optical motion capture resolves (0.1 mm), a thirtieth of a frame, a thousandth of g, of
+all energy, of any share.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,16 @@ def errors_of(m: Measurement) -> tuple[float, float, float] | None:
     return abs(m.value - right), least, ends[1]
 
 
-def _scale(m: Measurement) -> float:
-    return max(abs(m.expected or 0.0), abs(m.baseline or 0.0))
+def slack(m: Measurement) -> float:
+    """Growth of a number's error that never counts, in its unit.
+
+    It is no less than what the truth may be off by: a share of what is expected, and of all there
+    is where a share is expected to be 0.
+    """
+    scale = max(abs(m.expected or 0.0), abs(m.baseline or 0.0))
+    least = FLOOR * scale if scale else LEAST.get(m.unit, 0.0)
+    whole = 1.0 if m.expected == 0 and m.unit == "1" else abs(m.expected or 0.0)
+    return max(least, m.accuracy * whole)
 
 
 def compare(
@@ -83,8 +100,8 @@ def compare(
     """Cells that both hold, number by number; what only the baseline measured is lost.
 
     A number is worse where the least error of its interval now exceeds the greatest one before by
-    more than the tolerance. Intervals are those over repeats and over tosses; a deterministic cell
-    that ran once has none.
+    more than the tolerance and what never counts (`slack`). Intervals are those over repeats and
+    over tosses; a deterministic cell that ran once has none.
 
     Args:
         old: the baseline.
@@ -118,11 +135,11 @@ def compare(
             compared += 1
             if m.counts and n.counts is False:
                 out.append(Change("lost", name, label, "counts", f"does not: {n.because}"))
-            slack = FLOOR * _scale(m)
+            least = slack(n)
             texts = f"{m.value:.6g} {m.unit}", f"{n.value:.6g} {n.unit}"
-            if b[1] > a[2] * (1 + tolerance) + slack:
+            if b[1] > a[2] * (1 + tolerance) + least:
                 out.append(Change("worse", name, label, *texts))
-            elif a[1] > b[2] * (1 + tolerance) + slack:
+            elif a[1] > b[2] * (1 + tolerance) + least:
                 out.append(Change("better", name, label, *texts))
     return Comparison(tuple(out), compared, _engines(old, new))
 
