@@ -3,17 +3,19 @@
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from wmeval.cli import app
+from wmeval.cli.fit import fit_gauge
 from wmeval.datasets.mocap import read_contactnets
 from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE, TossState
 from wmeval.envs.gauge.configurations import Settings, read_fitted
 from wmeval.errors import UserError
-from wmeval.eval.fitting import cubes
+from wmeval.eval.fitting import cubes, pendulum_fit
 from wmeval.eval.fitting.fit import fit, write_fitted
 from wmeval.eval.fitting.halves import half_of, spaced
 from wmeval.eval.fitting.search import Parameter, search
@@ -59,6 +61,17 @@ def test_a_search_that_finds_nothing_better_says_so():
     assert search(lambda v: (v["a"] - 0.3) ** 2, wanted, evaluations=20).improved
 
 
+def test_the_command_offers_no_number_of_evaluations_that_every_fit_refuses():
+    """Friction and restitution are two; an engine's softness makes three, as a swing's are."""
+    (_, option) = get_args(get_type_hints(fit_gauge, include_extras=True)["evaluations"])
+    two = [Parameter(n, 0.5, 0.0, 1.0) for n in "ab"]
+    assert len(pendulum_fit.PARAMETERS) == 3
+    assert search(lambda v: v["a"], two, evaluations=option.min).improved
+    with pytest.raises(UserError, match=r"2 parameters \(a, b\) want 20 or more"):
+        search(lambda v: v["a"], two, evaluations=option.min - 1)
+    assert "20 or more of 2 numbers, 30 of 3" in option.help
+
+
 @pytest.mark.parametrize("improved", [True, False])
 def test_the_command_says_whether_a_fit_is_better_than_its_start(
     fitted, improved, monkeypatch, tmp_path
@@ -86,7 +99,7 @@ def test_a_loss_that_is_not_finite_is_the_worst():
     assert found.values["a"] == pytest.approx(0.4, abs=1e-3)
     with pytest.raises(UserError, match="not finite at the start"):
         search(loss, (Parameter("a", 0.9, 0.0, 1.0),), evaluations=60)
-    with pytest.raises(UserError, match="1 parameters want 10 or more"):
+    with pytest.raises(UserError, match=r"9: 1 parameter \(a\) wants 10 or more"):
         search(loss, (Parameter("a", 0.1, 0.0, 1.0),), evaluations=9)
     with pytest.raises(UserError, match="not within"):
         search(loss, (Parameter("a", 2.0, 0.0, 1.0),), evaluations=60)
@@ -243,7 +256,6 @@ def test_the_command_writes_a_configuration(made, tmp_path):
         (["--half", "even", "--engine", "bullet,physx"], "one engine's"),
         (["--half", "even", "--base", "mine"], "choose from published-settings, tuned"),
         (["--half", "even", "--family", "turntable"], "choose from cube_toss"),
-        (["--half", "even", "--evaluations", "5"], "want 20 or more"),
         ([], "say which half"),
     ],
 )

@@ -37,7 +37,13 @@ def fit_gauge(
         int, typer.Option("--trials", min=0, help="Of that half, evenly spaced; 0: all.")
     ] = 0,
     evaluations: Annotated[
-        int, typer.Option("--evaluations", min=1, max=100_000, help="Of the loss.")
+        int,
+        typer.Option(
+            "--evaluations",
+            min=20,
+            max=100_000,
+            help="Of the loss: 20 or more of 2 numbers, 30 of 3.",
+        ),
     ] = 60,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the search.")] = 0,
 ) -> None:

@@ -106,9 +106,9 @@ def search(
     size = len(parameters)
     members = _MEMBERS * size
     if evaluations < 2 * members:
-        raise UserError(
-            f"--evaluations {evaluations}: {size} parameters want {2 * members} or more"
-        )
+        what = "1 parameter ({}) wants" if size == 1 else f"{size} parameters ({{}}) want"
+        names = ", ".join(p.name for p in parameters)
+        raise UserError(f"--evaluations {evaluations}: {what.format(names)} {2 * members} or more")
     for p in parameters:
         if not p.low <= p.start <= p.high or not p.low < p.high or (p.log and p.low <= 0):
             raise UserError(f"{p.name}: {p.start:g} is not within {p.low:g} to {p.high:g}")
