@@ -22,6 +22,8 @@ from wmeval.errors import UserError, first_problem
 from wmeval.scene import Card
 
 MetricName = Literal["rmse", "dtw", "lsd", "mte_first", "pd_fourier", "el"]
+TRIALS = 20
+"""Real trials that every published baseline is of (GAUGE, section 4.1)."""
 _Number = float | None
 _Row = tuple[
     str, str, str, Annotated[int, Field(ge=1)], MetricName,

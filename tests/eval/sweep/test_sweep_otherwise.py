@@ -19,7 +19,7 @@ from wmeval.eval.sweep.otherwise import relative, rows_of
 from wmeval.eval.sweep.planning import plan, tasks_of
 from wmeval.eval.sweep.prepared import resolved
 from wmeval.eval.sweep.results import SweepResults, flat_rows
-from wmeval.eval.sweep.tables import main_lines
+from wmeval.eval.sweep.tables import main_lines, real_lines
 from wmeval.records import StateLog
 
 FRAMES = 60
@@ -142,7 +142,7 @@ def test_a_marker_that_no_node_is_near_costs_the_number_of_nodes_alone(tmp_path)
         for size, x in ((0.02, fine), (0.05, (card, built, state)))
     ]  # fmt: skip
     both = SweepResults(wmeval="0", engines=(cell.engine,), versions={}, cells=tuple(results))
-    (line,) = [x for x in main_lines(both, "tuned") if (x.what, x.truth) == (
+    (line,) = [x for x in real_lines(both, "tuned") if (x.what, x.truth) == (
         "RMSE, published faces", "real")]  # fmt: skip
     assert line.entries[1].text == "not measured"
     assert "marker" in line.entries[1].full

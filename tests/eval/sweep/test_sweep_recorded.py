@@ -1,5 +1,8 @@
 """A user's own trials as truth: their mean, and their own spread as the unit."""
 
+import contextlib
+import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,16 +10,20 @@ import pytest
 import yaml
 
 from wmeval.assets.gauge_markers import markers
+from wmeval.assets.gauge_published import published
 from wmeval.cli import main
 from wmeval.datasets.checksums import sha256_of
 from wmeval.datasets.mocap import Header, Mocap, make_trial, read_mocap, write_mocap
 from wmeval.envs.gauge import configurations
 from wmeval.errors import UserError
+from wmeval.eval.metrics.trajectory import rmse
 from wmeval.eval.sweep import fitted, planning, sweeping
 from wmeval.eval.sweep.cells import CellResult, parse_engines
 from wmeval.eval.sweep.measure import reference_of
-from wmeval.eval.sweep.results import SweepResults
+from wmeval.eval.sweep.recorded import over_trials, without_each
+from wmeval.eval.sweep.results import SweepResults, read_sweep
 from wmeval.eval.sweep.running import run_cell
+from wmeval.eval.sweep.tables import main_lines, real_lines
 
 TASK = "bouncing_ball/1/rubber"
 
@@ -81,6 +88,84 @@ def test_a_recording_made_elsewhere_in_space_is_compared_from_its_own_start(tmp_
              str(tmp_path / "s")]
         )  # fmt: skip
     assert f"{TASK} against real: {there.reason}\n" in capsys.readouterr().out
+
+
+def test_a_baseline_of_own_trials_says_its_spread_and_how_many_they_are(tmp_path):
+    found = real_of(write(tmp_path / "own.h5", offsets=(-2e-3, 0.0, 2e-3)), "rmse")
+    # The trials are 2, 0 and 2 mm off their mean.
+    off = np.array([2.0, 0.0, 2.0])
+    assert found.baseline == pytest.approx(off.mean(), rel=1e-6)
+    assert found.spread == pytest.approx(off.std(ddof=1), rel=1e-6)
+    assert found.trials == 3
+    dtw = real_of(str(tmp_path / "own.h5"), "dtw")
+    assert dtw.spread > 0
+    assert dtw.trials == 3
+
+
+def test_an_error_against_trials_has_the_interval_that_they_leave_it(tmp_path):
+    """By leaving each trial out in turn: of errors along one line it is known."""
+    mean = np.zeros((40, 3))
+    trials = [mean + np.array([k, 0.0, 0.0]) for k in (-2.0, 0.0, 2.0)]
+    found = mean + np.array([10.0, 0.0, 0.0])
+    low, high = over_trials(10.0, [rmse(found, m) for m in without_each(trials)])
+    # Left out in turn the mean is at 1, 0 and -1: as the standard error of the mean says.
+    half = 4.302653 * 2 / np.sqrt(3)
+    assert (low, high) == (pytest.approx(10 - half), pytest.approx(10 + half))
+    assert over_trials(1.0, [0.0, 5.0])[0] == 0.0
+    assert over_trials(1.0, [1.0, np.nan]) == (None, None)
+    # A frame that one trial alone has has no mean without it.
+    trials[0][3] = np.nan
+    trials[1][3] = np.nan
+    assert np.isnan(without_each(trials)[2][3]).all()
+    for metric in ("rmse", "dtw"):
+        told = real_of(write(tmp_path / "own.h5", offsets=(-2e-3, 1e-3, 2e-3)), metric)
+        assert 0 <= told.low < told.value < told.high
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """A sweep against own trials: its folder, and what it printed."""
+    out = tmp_path_factory.mktemp("own")
+    path = write(out / "own.h5", offsets=(-2e-3, 0.0, 2e-3))
+    with pytest.raises(SystemExit) as stop, contextlib.redirect_stdout(io.StringIO()) as said:
+        main(
+            ["sweep", "gauge", "--tasks", TASK, "--real", path, "--workers", "0", "--no-strips",
+             "--no-conformance", "--twice", "none", "--config", "tuned", "--out", str(out / "s")]
+        )  # fmt: skip
+    assert stop.value.code == 0
+    return out / "s", said.getvalue()
+
+
+def test_own_trials_have_a_table_of_their_own_with_their_baseline(swept):
+    out, said = swept
+    results = read_sweep(out)
+    assert "real" not in {line.truth for line in main_lines(results, "tuned")}
+    lines = {line.what: line for line in real_lines(results, "tuned")}
+    assert lines["RMSE"].expected == "1.33 ± 1.15 mm (3 trials)"
+    assert lines["RMSE"].under == "own.h5"
+    assert lines["RMSE"].published == ()
+    page = (out / "report.html").read_text()
+    assert "1.33 ± 1.15 mm" in page
+    table = page[page.index("own recordings") :]
+    assert "published" not in table[: table.index("</table>")]
+    own = said[said.index("tuned: against own recordings") :]
+    assert "1.33 ± 1.15 mm (3 trials)" in own
+    assert "own recordings" not in said[: said.index("tuned: against own recordings")]
+
+
+def test_rows_hold_the_baseline_and_no_published_number_of_other_trials(swept):
+    out, _ = swept
+    rows = {(r["metric"], r["truth"]): r for r in json.loads((out / "results.json").read_text())[
+        "rows"]}  # fmt: skip
+    own, form = rows["rmse", "real"], rows["rmse", "ball_bounces"]
+    assert (own["baseline"], own["spread"], own["trials"]) == (
+        pytest.approx(4 / 3, rel=1e-6), pytest.approx(1.1547, rel=1e-4), 3
+    )  # fmt: skip
+    assert own["low"] < own["value"] < own["high"]
+    assert own["published_newton"] is None
+    known = published().find("bouncing_ball", "1", "rubber", "rmse")
+    assert form["published_newton"] == known.engines["newton"]
+    assert (form["baseline"], form["spread"], form["trials"]) == (known.baseline, known.spread, 20)
 
 
 def changed(path, change):

@@ -236,7 +236,10 @@ class Measurement(Card):
         ideal: what ``expected`` takes for granted where the stated parameters have it not (as an
             impact without loss); the number is then shown and not ranked.
         accuracy: relative error of the truth itself.
-        baseline: GAUGE's real baseline of this metric [unit]; None where none is published.
+        baseline: what real trials come to in this metric [unit]: against ``real`` the recording's
+            own, else GAUGE's; None where there is none.
+        spread: standard deviation of ``baseline`` over its trials [unit]; None where it is unknown.
+        trials: how many real trials ``baseline`` is of; 0 where there is none.
         n: frames that it is of.
         low, high: 95 % interval, or the range over repeats; None where there is none.
         reason: why it is missing; of a recording also how it was brought to the card's place.
@@ -254,6 +257,8 @@ class Measurement(Card):
     ideal: str = ""
     accuracy: float = 0.0
     baseline: float | None = None
+    spread: float | None = None
+    trials: int = 0
     n: int = 0
     low: float | None = None
     high: float | None = None
@@ -272,7 +277,7 @@ class Measurement(Card):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def normalised(self) -> float | None:
-        """Value over GAUGE's baseline; the energy loss stays raw, as published."""
+        """Value over its baseline; the energy loss stays raw, as published."""
         if self.value is None or self.baseline is None:
             return None
         if self.metric == "el":

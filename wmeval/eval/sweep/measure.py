@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, families
-from wmeval.assets.gauge_published import published
 from wmeval.deformables import edge_lengths, edges_of, rest_shape
 from wmeval.envs.gauge.build import Built
 from wmeval.errors import one_line
@@ -20,7 +19,13 @@ from wmeval.eval.sweep.cells import UNSEEN, Measurement
 from wmeval.eval.sweep.conserved import kept
 from wmeval.eval.sweep.course import Course, course_of
 from wmeval.eval.sweep.driven import NO_TRUTH
-from wmeval.eval.sweep.otherwise import Nodes, as_published, scored_otherwise, unscored
+from wmeval.eval.sweep.otherwise import (
+    Nodes,
+    as_published,
+    over_published,
+    scored_otherwise,
+    unscored,
+)
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
 from wmeval.eval.sweep.recorded import against
 from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Number, Prediction, predict
@@ -132,12 +137,11 @@ def _compared(
     b = gauge.generalised(true, card.quantity)
     out = []
     for metric, value in (("rmse", rmse(a, b)), ("dtw", warp(a, b).mean)):
-        known = published().find(card.id, subtask, material, metric)
         out.append(
             Measurement(
                 metric=metric, truth=form.truth, value=_finite(value), unit=unit,
                 accuracy=TRUTHS[form.truth].accuracy, n=len(true),
-                baseline=known.baseline if known else None,
+                **over_published(card, subtask, material, metric),
             )
         )  # fmt: skip
     return out + scored_otherwise(
@@ -161,14 +165,13 @@ def _alone(card: Family, record: Record) -> list[Measurement]:
     for metric in card.metrics:
         if metric not in _BY_ITSELF:
             continue
-        known = published().find(card.id, record.subtask, record.material, metric)
         unit, value = _BY_ITSELF[metric](record)
         found = _finite(value)
         out.append(
             Measurement(
                 metric=metric, value=found, unit=unit, n=len(record.state),
-                baseline=known.baseline if known else None,
                 reason="" if found is not None else UNSEEN,
+                **over_published(card, record.subtask, record.material, metric),
             )
         )  # fmt: skip
     return out

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, Family, Quantity
 from wmeval.assets.gauge_markers import MarkerSet
-from wmeval.assets.gauge_published import published
+from wmeval.assets.gauge_published import TRIALS, published
 from wmeval.envs.gauge.build import Built
 from wmeval.envs.gauge.markers import followers
 from wmeval.errors import UserError, one_line
@@ -37,6 +38,17 @@ OTHERWISE: Mapping[str, str] = {
     "rmse_published": "RMSE, published faces",
 }
 """These numbers, and how tables head them."""
+
+
+def over_published(card: Family, subtask: str, material: str, metric: str) -> dict[str, Any]:
+    """What a `Measurement` says of GAUGE's real trials: their baseline, its spread, their number.
+
+    Empty where GAUGE publishes none.
+    """
+    known = published().find(card.id, subtask, material, metric)
+    if known is None:
+        return {}
+    return {"baseline": known.baseline, "spread": known.spread, "trials": TRIALS}
 
 
 def relative(found: F8, true: F8, quantity: Quantity) -> float:
@@ -117,7 +129,6 @@ def scored_otherwise(
     if nodes is None or worn is None:
         return []
     n = len(true)
-    known = published().find(card.id, subtask, material, "rmse")
     unit = QUANTITY_UNITS[card.quantity]
     value, reason = None, nodes.reason
     if nodes.course is not None:
@@ -135,7 +146,7 @@ def scored_otherwise(
         ),
         Measurement(
             metric="rmse_published", truth=truth, value=value, unit=unit, accuracy=accuracy, n=n,
-            baseline=known.baseline if known else None, reason=reason,
+            reason=reason, **over_published(card, subtask, material, "rmse"),
         ),
     ]  # fmt: skip
 

@@ -1,7 +1,9 @@
 """A user's own recordings as truth: trials in `wmeval-mocap/1` against a cell's course.
 
 As the paper does: trials are brought to 30 frames a second, their mean is the truth, and the mean
-of each trial's own RMSE to it is what an engine's RMSE is divided by.
+of each trial's own RMSE to it is what an engine's RMSE is divided by. Its standard deviation over
+the trials and their number stand beside it; the interval of an error is of what it would be with
+other trials, by leaving each out in turn.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from wmeval.assets.gauge_cards import QUANTITY_UNITS, RECORD_HZ, Family, families
 from wmeval.assets.gauge_markers import MarkerSet
@@ -193,31 +196,87 @@ def _held(
             )
     notes += _gaps(each, used)
     alike = ALIKE * float(np.nanmax(np.abs(real.mean)))
+    others = without_each(each)
     starts = (
         [relative(g, real.mean, card.quantity) for g in each] if "rmse_relative" in metrics else []
     )
-    score: dict[str, Callable[[], tuple[float, float]]] = {
-        "rmse": lambda: (rmse(found, real.mean), real.rmse),
-        # What a gap takes from one side it takes from the other, or time is bridged by warping.
-        "dtw": lambda: (warp(found[used], real.mean[used]).mean, real.dtw),
+    own: dict[str, tuple[float, float]] = {
+        "rmse": (real.rmse, real.rmse_std), "dtw": (real.dtw, real.dtw_std),
+        "rmse_relative": _mean_and_spread(starts),
+    }  # fmt: skip
+    # What a gap takes from one side it takes from the other, or time is bridged by warping.
+    score: dict[str, Callable[[], tuple[float, list[float]]]] = {
+        "rmse": lambda: (rmse(found, real.mean), [rmse(found, m) for m in others]),
+        "dtw": lambda: _warped(found[used], real.mean[used], [m[used] for m in others]),
         "rmse_relative": lambda: (
             relative(found, real.mean, card.quantity),
-            float(np.mean([x for x in starts if np.isfinite(x)] or [np.nan])),
+            [relative(found, m, card.quantity) for m in others],
         ),
     }
     out = []
     for metric in metrics:
-        value, own = score[metric]()
-        differ = own > alike
+        value, left_out = score[metric]()
+        baseline, spread = own[metric]
+        differ = baseline > alike
         said = notes if differ else [*notes, "trials do not differ: nothing to divide by"]
+        low, high = over_trials(value, left_out)
         out.append(
             Measurement(
                 metric=metric, truth="real", value=value if np.isfinite(value) else None,
-                unit=QUANTITY_UNITS[card.quantity], baseline=own if differ else None,
-                n=int(used.sum()), reason="; ".join(said),
+                unit=QUANTITY_UNITS[card.quantity], baseline=baseline if differ else None,
+                spread=spread if differ and np.isfinite(spread) else None, trials=len(each),
+                n=int(used.sum()), low=low, high=high, reason="; ".join(said),
             )
         )  # fmt: skip
     return out
+
+
+def _mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of those that are known; NaN without two."""
+    known = [x for x in values if np.isfinite(x)]
+    return (
+        float(np.mean(known)) if known else float("nan"),
+        float(np.std(known, ddof=1)) if len(known) > 1 else float("nan"),
+    )
+
+
+def without_each(trials: Sequence[F8]) -> list[F8]:
+    """Mean trajectories (T, D) with each trial left out in turn; NaN where no other is measured."""
+    stack = np.asarray(trials, np.float64)
+    measured = np.isfinite(stack)
+    filled = np.where(measured, stack, 0.0)
+    count, total = measured.sum(axis=0), filled.sum(axis=0)
+    out = []
+    for k in range(len(stack)):
+        left = count - measured[k]
+        out.append(np.where(left > 0, (total - filled[k]) / np.maximum(left, 1), np.nan))
+    return out
+
+
+def over_trials(value: float, left_out: Sequence[float]) -> tuple[float | None, float | None]:
+    """95 % interval of an error over trials: the jackknife's, by Student's t.
+
+    Args:
+        value: of all trials.
+        left_out: with each trial left out in turn.
+
+    Returns:
+        Its ends, of which the lower is no less than 0; None where a value is not known.
+    """
+    x, n = np.asarray(left_out, np.float64), len(left_out)
+    if not np.isfinite([value, *x]).all():
+        return None, None
+    deviation = float(np.sqrt((n - 1) / n * ((x - x.mean()) ** 2).sum()))
+    half = float(stdtrit(n - 1, 0.975)) * deviation
+    return max(0.0, value - half), value + half
+
+
+def _warped(found: F8, mean: F8, others: Sequence[F8]) -> tuple[float, list[float]]:
+    """DTW to a mean, and to others along the same path: they are next to it, so is theirs."""
+    best = warp(found, mean)
+    i, j = np.array(best.path, np.intp).reshape(-1, 2).T
+    off = [np.linalg.norm(found[i] - m[j], axis=1) for m in others]
+    return best.mean, [float(np.mean(x[np.isfinite(x)])) if x.size else float("nan") for x in off]
 
 
 def _gaps(trials: Sequence[F8], used: NDArray[np.bool_]) -> list[str]:

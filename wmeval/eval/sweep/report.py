@@ -23,6 +23,7 @@ from wmeval.eval.sweep.tables import (
     main_lines,
     number_lines,
     ranking,
+    real_lines,
     standing,
 )
 from wmeval.eval.sweep.toss import FAMILY
@@ -169,8 +170,8 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         r=results,
         tints=colours,
         configs=[
-            (c, columns(results, c), *_measured(main_lines(results, c)), number_lines(results, c),
-             _settings(results, c))
+            (c, columns(results, c), *_measured(main_lines(results, c)), real_lines(results, c),
+             number_lines(results, c), _settings(results, c))
             for c in configs
         ],
         published=[f"{e.name} {e.version}" for e in known.engines.values()],

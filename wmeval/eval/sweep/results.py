@@ -201,7 +201,8 @@ def _columns() -> dict[str, str]:
         **dict.fromkeys(head, text), "repeat": whole, "status": text, "reason": text,
         **dict.fromkeys(("hz", "wall_s", "cpu_s", "build_s"), real), "metric": text, "truth": text,
         "value": real, "unit": text, "expected": real, "ideal": text,
-        **dict.fromkeys(("error", "normalised"), real), "n": whole, "low": real, "high": real,
+        **dict.fromkeys(("error", "normalised", "baseline", "spread"), real), "trials": whole,
+        "n": whole, "low": real, "high": real,
         "counts": "bool_", "because": text,
         **{f"published_{name}": real for name in published().engines},
     }  # fmt: skip
@@ -226,17 +227,20 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
         for m in r.measurements:
             name = "rmse" if m.metric == "rmse_published" else m.metric
             known = published().find(c.family, c.subtask, c.material, name)
+            # GAUGE's engines are measured on GAUGE's trials, against these and over their spread.
+            beside = known is not None and m.expected is None and m.truth != "real"
             out.append(
                 {
                     **head,
                     "metric": m.metric, "truth": m.truth, "value": m.value, "unit": m.unit,
                     "expected": m.expected, "ideal": m.ideal, "error": m.error,
-                    "normalised": m.normalised, "n": m.n, "low": m.low, "high": m.high,
+                    "normalised": m.normalised, "baseline": m.baseline, "spread": m.spread,
+                    "trials": m.trials, "n": m.n, "low": m.low, "high": m.high,
                     "counts": m.counts, "because": m.because,
                     "reason": r.reason or m.reason,
                     **{
                         f"published_{k}": v
-                        for k, v in (known.engines if known and not m.expected else {}).items()
+                        for k, v in (known.engines if known and beside else {}).items()
                     },
                 }
             )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wmeval.assets.gauge_cards import families
@@ -72,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the table."""
+    """One row of the table; ``under`` stands below its task: what file it is of."""
 
     task: str
     what: str
@@ -80,6 +81,7 @@ class Line:
     expected: str
     entries: tuple[Entry, ...]
     published: tuple[Entry, ...] = ()
+    under: str = ""
 
 
 def columns(results: SweepResults, config: str) -> list[Column]:
@@ -102,7 +104,10 @@ def by_setting(results: SweepResults, config: str) -> dict[str, dict[tuple[str, 
 
 
 def main_lines(results: SweepResults, config: str) -> list[Line]:
-    """GAUGE's metrics, over the real baselines as the paper divides them, and which are truest."""
+    """GAUGE's metrics, over GAUGE's real baselines as the paper divides them, and the truest.
+
+    What is held against a user's own trials has lines of its own (`real_lines`).
+    """
     heads = columns(results, config)
     known = published()
     out = []
@@ -112,7 +117,10 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
             continue
         for metric in (*families()[family].metrics, *OTHERWISE):
             all_of = [m for cell in cells.values() for m in cell.measurements]
-            all_of = [m for m in all_of if m.metric == metric and m.expected is None]
+            all_of = [
+                m for m in all_of
+                if m.metric == metric and m.expected is None and m.truth != "real"
+            ]  # fmt: skip
             # A form whose number no record shows is a form all the same.
             truths = dict.fromkeys(m.truth for m in all_of if m.value is not None) or (
                 dict.fromkeys(m.truth for m in all_of if m.reason == UNSEEN)
@@ -131,6 +139,44 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
                     )
                 )  # fmt: skip
     return out
+
+
+def real_lines(results: SweepResults, config: str) -> list[Line]:
+    """Numbers against a user's own trials, over what these come to themselves.
+
+    Nothing that is published stands beside them: it is over the spread of other trials.
+    """
+    heads = columns(results, config)
+    out = []
+    for task, cells in by_setting(results, config).items():
+        if task.split("/")[0] == FAMILY:
+            continue
+        own = [m for r in cells.values() for m in r.measurements if m.truth == "real"]
+        files = dict.fromkeys(Path(r.cell.data).name for r in cells.values() if r.cell.data)
+        for metric in dict.fromkeys(m.metric for m in own):
+            found = [
+                (cell, cell.measurement(metric, "real") if cell is not None else None)
+                for cell in (cells.get((h.engine, h.point)) for h in heads)
+            ]
+            told = dict.fromkeys(baseline_text(m) for m in own if m.metric == metric)
+            out.append(
+                Line(
+                    task, metric_title(metric), "real",
+                    " or ".join(x for x in told if x) or "–", _entries(found),
+                    under=", ".join(files),
+                )
+            )  # fmt: skip
+    return out
+
+
+def baseline_text(m: Measurement) -> str:
+    """What real trials come to: ``3.36 ± 0.42 mm (20 trials)``; "" where nothing is known."""
+    if m.baseline is None:
+        return ""
+    spread = f" ± {number(m.spread)}" if m.spread is not None else ""
+    unit = "" if m.unit == "1" else f" {m.unit}"
+    trials = f" ({m.trials} trials)" if m.trials else ""
+    return f"{number(m.baseline)}{spread}{unit}{trials}"
 
 
 def metric_title(metric: str) -> str:
@@ -299,36 +345,41 @@ def _toss_idle(r: CellResult) -> str:
 
 
 def terminal_tables(results: SweepResults) -> list[Table]:
-    """The main table of every configuration, for a terminal."""
-    from rich.table import Table
-
+    """The tables of every configuration, for a terminal."""
     out = []
     for config in dict.fromkeys(r.cell.config for r in results.cells):
         heads = columns(results, config)
-        table = Table(
-            title=f"{config}: over GAUGE's real baseline where it has one", title_justify="left",
-            box=None, pad_edge=False, header_style="bold",
-        )  # fmt: skip
-        table.add_column("task", overflow="fold")
-        table.add_column("metric")
-        table.add_column("against")
-        for head in heads:
-            table.add_column(head.title, justify="right")
-        for line in main_lines(results, config):
+        for title, against, lines in (
+            ("over GAUGE's real baseline where it has one", "against",
+             [(x, x.truth or "itself") for x in main_lines(results, config)]),
+            ("against own recordings, over what their trials come to", "trials",
+             [(x, x.expected) for x in real_lines(results, config)]),
+        ):  # fmt: skip
             # What nobody ran is told once, not row by row.
-            if {e.text for e in line.entries} <= {"not run", "–"}:
-                continue
-            table.add_row(
-                line.task, line.what, line.truth or "itself",
-                *(e.text + _mark(e) for e in line.entries),
-            )  # fmt: skip
-        if table.row_count:
-            out.append(table)
+            shown = [x for x in lines if not {e.text for e in x[0].entries} <= {"not run", "–"}]
+            if shown:
+                out.append(_metric_table(f"{config}: {title}", against, heads, shown))
         for task, cells in by_setting(results, config).items():
             found = ranking(list(cells.values())) if task.split("/")[0] == FAMILY else []
             if found:
                 out.append(_toss_table(f"{config}: {task}, mean over tosses", found))
     return out
+
+
+def _metric_table(
+    title: str, against: str, heads: Sequence[Column], lines: Sequence[tuple[Line, str]]
+) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("task", overflow="fold")
+    table.add_column("metric")
+    table.add_column(against)
+    for head in heads:
+        table.add_column(head.title, justify="right")
+    for line, told in lines:
+        table.add_row(line.task, line.what, told, *(e.text + _mark(e) for e in line.entries))
+    return table
 
 
 def _mark(e: Entry) -> str:
