@@ -109,7 +109,7 @@ def test_shadows_over_each_other_lose_no_mask(env):
     assert bowl.sum() > 50
     assert shadows.mask_of(masks, bit["dining_table"])[bowl].mean() > 0.9
     # The other layer names but one of the two.
-    assert np.isin(ids[bowl], (bit["bowl"], bit["dining_table"])).mean() > 0.9
+    assert np.isin(ids[bowl], (bit["bowl"], bit["dining_table"])).mean() > 0.85
     assert (ids[bowl] == bit["bowl"]).mean() > 0.8
 
 
