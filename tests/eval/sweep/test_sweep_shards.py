@@ -195,6 +195,30 @@ def test_rows_have_all_columns_and_a_table_has_their_kinds(tmp_path):
         assert parquet.read_table(folder / "results.parquet").schema == whole.schema
 
 
+def test_pandas_reads_numbers_and_yes_or_no_as_such_where_some_are_missing(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    cells = cells_of("bouncing_ball")
+    ran = CellResult(
+        cell=cells[0], key="a", status="ok",
+        measurements=(
+            Measurement(metric="rmse", truth="t", value=1.0, n=30, counts=True),
+            Measurement(metric="stretch", value=1.0, n=30),
+        ),
+    )  # fmt: skip
+    away = CellResult(cell=cells[0], key="b", status="not_run", reason="not here")
+    for name, found in (("one", [ran, away]), ("none", [away])):
+        (tmp_path / name).mkdir()
+        write_results(tmp_path / name, gather(tmp_path / name, found, [], {}))
+        kinds = pandas.read_parquet(tmp_path / name / "results.parquet").dtypes
+        assert {str(kinds[c]) for c in ("repeat", "n", "trials")} == {"Int64"}
+        assert str(kinds["counts"]) == "boolean"
+        assert {str(kinds[c]) for c in ("value", "error", "published_genesis")} == {"float64"}
+    rows = pandas.read_parquet(tmp_path / "one" / "results.parquet")
+    assert rows["counts"].fillna(False).tolist() == [True, False, False]
+    assert rows["n"].sum() == 60
+
+
 def test_a_suite_that_is_damaged_or_failed_is_run_again(tmp_path, monkeypatch):
     """The first at any time, the other where it is asked for."""
     cells = cells_of("bouncing_ball")

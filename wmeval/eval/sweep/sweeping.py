@@ -285,7 +285,7 @@ def gather(
 
 def write_results(out: Path, results: SweepResults) -> None:
     """results.parquet where pyarrow is installed, and results.json, which says that all is done."""
-    from wmeval.datasets.exports.tables import arrow, write_parquet
+    from wmeval.datasets.exports.tables import arrow, nullable, write_parquet
 
     try:
         pyarrow = arrow("results.parquet")
@@ -294,7 +294,8 @@ def write_results(out: Path, results: SweepResults) -> None:
     else:
         schema = pyarrow.schema([(k, getattr(pyarrow, kind)()) for k, kind in COLUMNS.items()])
         with atomic_file(out / "results.parquet") as temporary:
-            write_parquet(temporary, pyarrow.Table.from_pylist(list(results.rows), schema=schema))
+            table = pyarrow.Table.from_pylist(list(results.rows), schema=schema)
+            write_parquet(temporary, nullable(table))
     write_text(out / "results.json", dumps(results))
 
 
