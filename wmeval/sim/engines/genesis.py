@@ -72,6 +72,9 @@ _CONTACT_TIME = 0.01
 """Genesis' own [s]."""
 _SUBSTEPS_OF_SPRINGS = 3.0
 """One over the angular frequency of contacts whose restitution is told, in substeps."""
+_PAIRS, _PAIRS_EACH = 150, 8
+"""Pairs that may touch at once: Genesis' own, and for each body here, where these are more. Beyond,
+it halts: a wall of 118 bricks has some 400."""
 
 
 class GenesisEngine(SteppedEngine):
@@ -178,6 +181,7 @@ class GenesisEngine(SteppedEngine):
                 noslip_iterations=int(self._numbers["noslip_iterations"]),
                 constraint_timeconst=self._numbers["contact_time"] or _CONTACT_TIME,
                 enable_collision=any(self._motion[i] == DYNAMIC for i in bodies),
+                max_collision_pairs=max(_PAIRS, _PAIRS_EACH * len(bodies)),
             ),
         }
         for bending in self._bending:
