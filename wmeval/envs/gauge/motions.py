@@ -19,6 +19,7 @@ from wmeval.assets.gauge_profiles import (
     motion,
     read_measured,
 )
+from wmeval.envs.gauge.measured import check_units
 from wmeval.errors import UserError
 from wmeval.sim.drivers.imposed import ACTION_CHANNELS
 from wmeval.sim.protocol import DriverSpec
@@ -77,12 +78,12 @@ def drives(
         damped: bodies that are damped while the set-up settles.
 
     Raises:
-        UserError: a file or the action for a set-up in which not just one body is led, or a file
-            that is none.
+        UserError: a file or the action for a set-up in which not just one body is led, a file that
+            is none, or one of other units.
     """
     of_card = card.drives(subtask, material)
     led = led_bodies(card, subtask, material)
-    measured = _measured(card, drive, led)
+    measured = _measured(card, drive, led, seconds)
     times = np.linspace(0.0, seconds, 61)
     specs, hashes, leads = [], {}, {}
     for number, one in enumerate(led):
@@ -101,7 +102,9 @@ def drives(
     return Drives(tuple(specs), settle, hashes, leads)
 
 
-def _measured(card: Family, drive: str | None, led: tuple[Drive, ...]) -> Measured | None:
+def _measured(
+    card: Family, drive: str | None, led: tuple[Drive, ...], seconds: float
+) -> Measured | None:
     if drive is None:
         return None
     if not led:
@@ -120,7 +123,9 @@ def _measured(card: Family, drive: str | None, led: tuple[Drive, ...]) -> Measur
             f"{card.id}: drive = {drive!r} is no file: name a .csv file {','.join(COLUMNS)} of a "
             f"measured motion, or give {ACTION!r}"
         )
-    return read_measured(drive)
+    found = read_measured(drive)
+    check_units(found, drive, led[0], seconds)
+    return found
 
 
 def _lead(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wmeval.assets.gauge_cards import Family
+from wmeval.assets.gauge_cards import RECORD_HZ, Family
 from wmeval.assets.gauge_profiles import COLUMNS, read_measured
+from wmeval.envs.gauge.measured import check_length, check_units
 from wmeval.envs.gauge.motions import led_bodies
 from wmeval.errors import UserError
 
@@ -25,8 +26,8 @@ def parse_drives(given: Sequence[str], tasks: Sequence[Task]) -> dict[str, str]:
         tasks: that are run.
 
     Raises:
-        UserError: not of this form, a family that no task is of or of which nothing is led, or a
-            file that holds no motion.
+        UserError: not of this form, a family that no task is of or of which nothing is led, a file
+            that holds no motion, one of other units, or one that breaks off.
     """
     out: dict[str, str] = {}
     for text in given:
@@ -42,7 +43,13 @@ def parse_drives(given: Sequence[str], tasks: Sequence[Task]) -> dict[str, str]:
             raise UserError(f"--drive: {name} is named twice")
         if not any(leads(t.card, t.subtask, t.material) for t in own if t.card is not None):
             raise UserError(f"--drive {text}: {name} has no set-up in which one body is led")
-        read_measured(path)
+        measured = read_measured(path)
+        for t in own:
+            if t.card is not None and leads(t.card, t.subtask, t.material):
+                (led,) = led_bodies(t.card, t.subtask, t.material)
+                seconds = (t.card.frames(t.subtask, t.material) - 1) / RECORD_HZ
+                check_units(measured, path, led, seconds)
+                check_length(measured, path, seconds)
         out[name] = str(Path(path))
     return out
 
