@@ -22,6 +22,7 @@ from wmeval.cli.options import (
     Size,
     View,
     Workers,
+    joined,
     parse_settings,
     parse_size,
 )
@@ -49,7 +50,9 @@ def generate_rollouts(
     ] = 0,
     workers: Workers = None,
     size: Size = "640x352",
-    layers: Annotated[str, typer.Option(help="Layers to keep, comma-separated.")] = "",
+    layers: Annotated[
+        list[str] | None, typer.Option(help="Layers to keep, comma-separated; repeatable.")
+    ] = None,
     video: Annotated[bool, typer.Option(help="Write an mp4 beside each rollout.")] = True,
     view: View = None,
     fps: Annotated[str | None, typer.Option(help="Frame rate; default: one per action.")] = None,
@@ -75,7 +78,7 @@ def generate_rollouts(
             seed0=seed,
             workers=workers,
             size=parse_size(size),
-            layers=layers,
+            layers=joined(layers),
             video=video,
             view=view,
             fps=fps,
@@ -104,16 +107,18 @@ def generate_rigidbench(
         str, typer.Option("--format", help="store, or bundle: the published files of each clip.")
     ] = "store",
     materialize: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             help="Store what readers derive: flow, normals, tracks, boxes, amodal_masks "
-            "(comma-separated), or all."
+            "(comma-separated; repeatable), or all."
         ),
-    ] = "",
+    ] = None,
     exr: Exr = False,
     workers: Workers = None,
     limit: Limit = None,
-    tasks: Annotated[str, typer.Option(help="Only these tasks, comma-separated.")] = "",
+    tasks: Annotated[
+        list[str] | None, typer.Option(help="Only these tasks, comma-separated; repeatable.")
+    ] = None,
     each: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many rows of each task.")
     ] = None,
@@ -151,7 +156,7 @@ def generate_rigidbench(
     asked: dict[str, Any] = {
         "quality": quality,
         "limit": limit,
-        "tasks": _names(tasks),
+        "tasks": _names(joined(tasks)),
         "each": each,
         "assets": assets,
         "hold_back": hold_back or (),
@@ -162,7 +167,7 @@ def generate_rigidbench(
     if dry_run:
         from wmeval.generators.estimate import estimate
 
-        if materialize:
+        if joined(materialize):
             raise UserError(
                 "--dry-run knows the cost of clips without --materialize: leave that out"
             )
@@ -178,7 +183,7 @@ def generate_rigidbench(
             renderer=renderer,
             physics=physics,
             format=format,
-            materialize=_names(materialize),
+            materialize=_names(joined(materialize)),
             exr=exr,
             workers=workers,
             executor=executor,

@@ -79,6 +79,16 @@ def parse_settings(
     return out
 
 
+def joined(given: Sequence[str] | None, default: str = "") -> str:
+    """A comma-separated list that was given in one or several options.
+
+    Args:
+        given: each option's text; None or none: it was not given.
+        default: the list then.
+    """
+    return ",".join(given) if given else default
+
+
 SIZED = {"width": "--size WIDTHxHEIGHT", "height": "--size WIDTHxHEIGHT"}
 """Arguments of an environment that every command sets by an option of its own."""
 EnvId = Annotated[str, typer.Argument(help="Environment, e.g. WMEval/BeamDomino-v0.")]

@@ -22,6 +22,7 @@ from wmeval.cli.options import (
     Set,
     Size,
     View,
+    joined,
     parse_settings,
     parse_size,
 )
@@ -39,8 +40,12 @@ def rollout(
     engine: EngineName = None,
     size: Size = "640x352",
     layers: Annotated[
-        str, typer.Option(help="Layers kept without loss in rollout.h5, comma-separated.")
-    ] = "depth,ids",
+        list[str] | None,
+        typer.Option(
+            help="Layers kept without loss in rollout.h5, comma-separated; repeatable; default: "
+            "depth,ids."
+        ),
+    ] = None,
     view: View = None,
     fps: Fps = "24",
     max_steps: MaxSteps = None,
@@ -59,7 +64,7 @@ def rollout(
         engine=engine,
         width=width,
         height=height,
-        layers=tuple(x for x in layers.split(",") if x),
+        layers=tuple(x for x in joined(layers, "depth,ids").split(",") if x),
         view=view or "",
         fps=fps,
         max_steps=max_steps,

@@ -18,6 +18,7 @@ from wmeval.cli.options import (
     Set,
     Size,
     View,
+    joined,
     parse_seeds,
     parse_settings,
     parse_size,
@@ -47,7 +48,10 @@ def suite_build(
         ),
     ] = None,
     limit: Limit = None,
-    tasks: Annotated[str, typer.Option(help="Only rows of these tasks, comma-separated.")] = "",
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(help="Only rows of these tasks, comma-separated; repeatable."),
+    ] = None,
     assets: Annotated[
         Path | None, typer.Option(help="Of --manifest: folder of your own cards.")
     ] = None,
@@ -79,14 +83,14 @@ def suite_build(
 
         if env is not None or plan or scene_seeds is not None:
             raise UserError("a row of --manifest says environment, plan and seed: leave those out")
-        names = [name for name in tasks.split(",") if name]
+        names = [name for name in joined(tasks).split(",") if name]
         cases = cases_of_manifest(
             manifest, seed=seed, limit=limit, tasks=names, assets=assets, **shared
         )
     else:
         if env is None or not plan:
             raise UserError("a suite needs --env and --plan, or --manifest")
-        if limit is not None or tasks or assets is not None or seed:
+        if limit is not None or joined(tasks) or assets is not None or seed:
             raise UserError("--limit, --tasks, --assets and --seed choose rows of a --manifest")
         cases = cases_of(env, plan, parse_seeds(scene_seeds or "0:5"), **shared)
     suite = build_suite(cases, out, fps=tuple(fps or ()), overwrite=overwrite, progress=say)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from wmeval.cli.console import Bar, many, say, show
-from wmeval.cli.options import ExecutorName, Out, Overwrite, Processes, RayAddress
+from wmeval.cli.options import ExecutorName, Out, Overwrite, Processes, RayAddress, joined
 from wmeval.errors import UserError
 
 app = typer.Typer(help="Physics engines against what is true.")
@@ -69,18 +69,21 @@ def sweep(
 def sweep_gauge(
     out: Out,
     engines: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            "--engines", help="bullet,newton,... or name=LABEL,adapter=newton,python=PATH."
+            "--engines",
+            help="bullet,newton,... or name=LABEL,adapter=newton,python=PATH; repeatable; default: "
+            "bullet.",
         ),
-    ] = "bullet",
+    ] = None,
     tasks: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--tasks",
-            help="benchmarked, table-3, all, cube_toss/N, FAMILY[/SUBTASK[/MATERIAL]],...",
+            help="benchmarked, table-3, all, cube_toss/N, FAMILY[/SUBTASK[/MATERIAL]],...; "
+            "repeatable; default: benchmarked.",
         ),
-    ] = "benchmarked",
+    ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,11 +93,12 @@ def sweep_gauge(
         ),
     ] = None,
     grid: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            "--grid", help="Settings to vary: dt=1/180,1/360,iterations=10,50,cell=0.02,..."
+            "--grid",
+            help="Settings to vary: dt=1/180,1/360,iterations=10,50,cell=0.02,...; repeatable.",
         ),
-    ] = "",
+    ] = None,
     twice: Annotated[
         str, typer.Option("--twice", help="Cells that run again to compare: first, all or none.")
     ] = "first",
@@ -155,9 +159,13 @@ def sweep_gauge(
         raise UserError("--fail-on-regression compares with a --baseline: name one")
     old = None if baseline is None else read_sweep(baseline)
     configs = [planning.check_config(c) for c in config or ["published-settings"]]
-    wanted = planning.tasks_of(tasks)
+    told: dict[str, Any] = {
+        "engines": joined(engines, "bullet"), "tasks": joined(tasks, "benchmarked"),
+        "config": list(configs), "grid": joined(grid),
+    }  # fmt: skip
+    wanted = planning.tasks_of(told["tasks"])
     planned = planning.plan(
-        parse_engines(engines), wanted, configs, planning.parse_grid(grid),
+        parse_engines(told["engines"]), wanted, configs, planning.parse_grid(told["grid"]),
         twice=planning.parse_twice(twice), tosses="" if tosses is None else str(tosses),
         real=[str(p) for p in real or ()], drives=parse_drives(drive or (), wanted),
     )  # fmt: skip
@@ -166,9 +174,8 @@ def sweep_gauge(
     with Bar("cells", estimated=True) as bar:
         results = run_sweep(
             cells, out,
-            plan={"engines": engines, "tasks": tasks, "config": list(configs), "grid": grid,
-                  "twice": twice, "limit_s": limit, "shard": shard, "drive": list(drive or ()),
-                  "machine": machine()},
+            plan={**told, "twice": twice, "limit_s": limit, "shard": shard,
+                  "drive": list(drive or ()), "machine": machine()},
             workers=workers, executor=executor, address=ray_address, limit=limit,
             conformance=conformance, retry=retry, overwrite=overwrite,
             progress=bar.heard, kept=kept.append,
