@@ -211,10 +211,16 @@ def pd_fourier(signal: F8, rate: float) -> FourierPeriod:
 
 
 def swing_coordinate(positions: F8) -> F8:
-    """Coordinate along the principal horizontal direction of a motion, (T,) [m]."""
+    """Coordinate along the principal horizontal direction of a motion, (T,) [m].
+
+    NaN in frames that are not measured.
+    """
     plane = np.asarray(positions, np.float64)[:, :2]
-    centred = plane - plane.mean(axis=0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    good = np.isfinite(plane).all(axis=1)
+    if not good.any():
+        return np.full(len(plane), np.nan)
+    centred = plane - plane[good].mean(axis=0)
+    _, _, directions = np.linalg.svd(centred[good], full_matrices=False)
     out: F8 = centred @ directions[0]
     return out
 

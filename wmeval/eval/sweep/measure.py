@@ -28,6 +28,7 @@ from wmeval.eval.sweep.otherwise import (
 )
 from wmeval.eval.sweep.predicted import MEASURED, Record, expected
 from wmeval.eval.sweep.recorded import against
+from wmeval.eval.sweep.trials import alone_against
 from wmeval.eval.truths import NO_CLOSED_FORM, TRUTHS, Number, Prediction, predict
 from wmeval.records import StateLog
 from wmeval.scene import Cloth
@@ -85,6 +86,8 @@ def measure(
                     reason="" if _finite(value) is not None else UNSEEN,
                 )
             )  # fmt: skip
+    if data:
+        out += alone_against(record, data, _BY_ITSELF, without)
     out += kept(card, built, state)
     stretched = _stretch(built, state)
     if stretched is not None:

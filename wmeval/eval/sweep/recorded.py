@@ -89,11 +89,11 @@ def values_of(
             raise UserError(f"trial {trial.name!r}: has no body {missing[0]!r}, which is measured")
         rows = [mocap.header.bodies.index(n) for n in names]
         out = even.positions[:count, rows]
-    lost = _in_holes(trial, even.times[:count])
+    lost = in_holes(trial, even.times[:count])
     return np.where(lost.reshape(-1, *[1] * (out.ndim - 1)), np.nan, out)
 
 
-def _in_holes(trial: Trial, times: F8) -> NDArray[np.bool_]:
+def in_holes(trial: Trial, times: F8) -> NDArray[np.bool_]:
     """Which times from the trial's start lie where samples are missing."""
     own = trial.times - trial.times[0]
     steps = np.diff(own)
@@ -157,13 +157,7 @@ def _held(
         UserError: the recording lacks what is measured, or fewer than two trials are left.
     """
     mocap = recording(path)
-    covers(mocap, path, len(course.times))
-    rest = [t for t in mocap.trials if t.name not in without]
-    if len(rest) < 2:
-        raise UserError(
-            f"{path}: {len(rest)} of its {len(mocap.trials)} trials were not fitted on; a baseline "
-            "needs two or more"
-        )
+    rest = scored_trials(mocap, path, len(course.times), without)
     trials = [values_of(card, course.names, worn, mocap, t, len(course.times)) for t in rest]
     count = min(len(t) for t in trials)
     each = [gauge.generalised(t[:count], card.quantity) for t in trials]
@@ -202,7 +196,7 @@ def _held(
     )
     own: dict[str, tuple[float, float]] = {
         "rmse": (real.rmse, real.rmse_std), "dtw": (real.dtw, real.dtw_std),
-        "rmse_relative": _mean_and_spread(starts),
+        "rmse_relative": mean_and_spread(starts),
     }  # fmt: skip
     # What a gap takes from one side it takes from the other, or time is bridged by warping.
     score: dict[str, Callable[[], tuple[float, list[float]]]] = {
@@ -231,7 +225,25 @@ def _held(
     return out
 
 
-def _mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+def scored_trials(
+    mocap: Mocap, path: str, frames: int, without: Sequence[str]
+) -> tuple[Trial, ...]:
+    """Trials that a record of so many frames is held against, without those that are left out.
+
+    Raises:
+        UserError: they are far shorter, or fewer than two.
+    """
+    covers(mocap, path, frames)
+    rest = tuple(t for t in mocap.trials if t.name not in without)
+    if len(rest) < 2:
+        raise UserError(
+            f"{path}: {len(rest)} of its {len(mocap.trials)} trials were not fitted on; a baseline "
+            "needs two or more"
+        )
+    return rest
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation of those that are known; NaN without two."""
     known = [x for x in values if np.isfinite(x)]
     return (

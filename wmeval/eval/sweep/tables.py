@@ -182,7 +182,9 @@ def baseline_text(m: Measurement) -> str:
 def metric_title(metric: str) -> str:
     """A metric as tables head it."""
     row = GAUGE_METRICS.get(metric)
-    return row.title if row is not None else OTHERWISE.get(metric) or metric.replace("_", " ")
+    if row is not None:
+        return row.title
+    return OTHERWISE.get(metric) or metric.replace("_", " ").capitalize()
 
 
 def _entries(found: Sequence[tuple[CellResult | None, Measurement | None]]) -> tuple[Entry, ...]:
@@ -207,7 +209,7 @@ def _entries(found: Sequence[tuple[CellResult | None, Measurement | None]]) -> t
         else:
             normalised = m.normalised
             text = number(normalised) if normalised is not None else number(m.value, unit=m.unit)
-            more = number(m.value, unit=m.unit) if normalised is not None else ""
+            more = number(m.value, unit=m.unit) if normalised not in (None, m.value) else ""
             if cell.status != "ok":
                 # In full it stands in a table of its own.
                 more = f"{more} · {cell.status}".strip(" ·")
@@ -256,6 +258,9 @@ def _score(cell: CellResult, m: Measurement) -> float:
     """
     if m.error is not None:  # to the digits shown, so as it is shown
         return abs(m.error if m.normalised is None else m.normalised)
+    if m.truth == "real":  # of its own trials, which are what it is held against
+        known = m.value is not None and m.baseline is not None
+        return abs((m.value or 0.0) - (m.baseline or 0.0)) if known else math.inf
     errors = [
         one.error
         for one in cell.measurements
