@@ -40,6 +40,32 @@ def test_settings_that_no_cell_takes_are_refused(grid, said):
     assert "validation error" not in str(found.value)
 
 
+@pytest.mark.parametrize(
+    ("tasks", "engine", "has", "has_not"),
+    [
+        ("bouncing_ball", "bullet", {"cone_friction", "hull_margin"}, {"gap", "cell", "ccd"}),
+        ("newtons_cradle", "physx", {"ccd", "gap", "python"}, {"cell", "hull_margin"}),
+        ("foam_stretching", "newton", {"solver", "voxel", "cell"}, {"gap"}),
+        ("foam_stretching", "genesis", {"volume", "grid_density", "cell"}, {"gap"}),
+        ("bouncing_ball", "isaac", {"python"}, {"cell"}),
+    ],
+)
+def test_a_name_that_is_none_is_answered_with_all_that_are(tasks, engine, has, has_not):
+    with pytest.raises(UserError, match=f"^--grid: {engine} has no option 'foo'; known: ") as found:
+        cells_of(tasks, engine, grid="foo=3")
+    known = set(str(found.value).partition("known: ")[2].split(", "))
+    assert {"dt", "iterations", "restitution_threshold"} | has <= known
+    assert not known & has_not
+    # None of them is refused as unknown.
+    said = []
+    for name in known - {"dt"}:
+        try:
+            cells_of(tasks, engine, grid=f"{name}=0.001")
+        except UserError as error:
+            said.append(str(error))
+    assert not [text for text in said if "has no option" in text]
+
+
 def test_a_setting_of_one_engine_or_task_is_none_of_the_others():
     # Newton has no cone_friction and the ball no gap: their cells say so.
     assert len(cells_of(engines="bullet,newton", grid="cone_friction=0,1")) == 4

@@ -161,7 +161,7 @@ def check_engine(card: Family, engine: str, *, stepped: bool = True) -> None:
     if engine in able:
         return
     if engine not in ALL_ENGINES:
-        raise UserError(f"no engine {engine!r}; known: {', '.join(ALL_ENGINES)}")
+        raise UserError(f"{card.id}: no engine {engine!r}: choose from {', '.join(able)}")
     found = card.engines.get(engine)
     if engine in JOB_ENGINES and found is not None and found.status != "not_run":
         if not stepped:

@@ -30,6 +30,7 @@ from wmeval.envs.gauge.motions import ACTION, channels
 from wmeval.envs.gauge.solver_rows import PUBLISHED
 from wmeval.errors import UserError, first_problem
 from wmeval.scene import Scene
+from wmeval.sim.engines.engine_checks import OF_EVERY_ENGINE, check_names
 from wmeval.sim.protocol import EngineConfig, EventRules, StateView
 
 SLOT_WIDTH = 13
@@ -202,10 +203,9 @@ class FamilyEnv(WorldEnv):
         )  # fmt: skip
 
     def _config(self) -> EngineConfig:
+        check_names(self.engine, self.solver)
         of, own = self.solving.config, dict(self.solver)
-        fields: dict[str, Any] = {
-            name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
-        }
+        fields: dict[str, Any] = {name: own.pop(name) for name in OF_EVERY_ENGINE if name in own}
         try:
             return EngineConfig.model_validate(
                 {**of.model_dump(), **fields, "options": {**of.options, **own}}

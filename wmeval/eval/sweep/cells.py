@@ -15,6 +15,7 @@ from wmeval.jobs import installed
 from wmeval.jobs.ledger import checksum
 from wmeval.scene import Card
 from wmeval.sim.engines import ENGINES, WORKERS, engine_info
+from wmeval.sim.engines.engine_checks import OF_EVERY_ENGINE
 from wmeval.sim.engines.engine_options import with_python, without_python
 from wmeval.sim.protocol import EngineConfig
 
@@ -202,9 +203,7 @@ def engine_config(cell: Cell, base: EngineConfig) -> EngineConfig:
         UserError: a value of the wrong kind.
     """
     own = {k: v for k, v in cell.grid.items() if k not in ("dt", *OF_SCENE)}
-    fields: dict[str, Any] = {
-        name: own.pop(name) for name in ("iterations", "restitution_threshold") if name in own
-    }
+    fields: dict[str, Any] = {name: own.pop(name) for name in OF_EVERY_ENGINE if name in own}
     told = {**base.model_dump(), **fields, "options": {**base.options, **own}}
     try:
         config = EngineConfig.model_validate(told)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from wmeval.assets.gauge_cards import families
+from wmeval.assets.gauge_cards import Family, families
 from wmeval.envs.gauge.configurations import settings_of
 from wmeval.errors import UserError
 from wmeval.eval.fitting.halves import places_of
 from wmeval.eval.fitting.tosses import read_tosses
-from wmeval.eval.sweep.cells import Cell, engine_config
+from wmeval.eval.sweep.cells import OF_SCENE, Cell, engine_config
 from wmeval.eval.sweep.prepared import resolved, spaced
 from wmeval.eval.sweep.toss import FAMILY, data_file, toss_settings, wanted_of
 from wmeval.jobs.installed import ENVIRONMENTS
-from wmeval.sim.engines.engine_checks import check_config
+from wmeval.sim.engines.engine_checks import check_config, check_names
 
 
 def refuse(cells: Sequence[Cell]) -> None:
@@ -70,10 +70,38 @@ def _fault(told: str) -> str | None:
                 spaced(card, cell.grid["gap"])
             if "cell" in cell.grid:
                 resolved(card, cell.grid["cell"])
+        check_names(
+            cell.engine.adapter, (k for k in cell.grid if k not in ("dt", *OF_SCENE)), _beside(cell)
+        )
         check_config(cell.engine.adapter, engine_config(cell, base))
     except UserError as error:
         return str(error)
     return ""
+
+
+def _beside(cell: Cell) -> tuple[str, ...]:
+    """What a grid may vary of a cell that is no option of its engine."""
+    card = families().get(cell.family)
+    scene = () if card is None else tuple(k for k in OF_SCENE if _OF_SCENE[k](card))
+    return ("dt", *scene)
+
+
+def _takes(make: Callable[[Family], object]) -> Callable[[Family], bool]:
+    def takes(card: Family) -> bool:
+        try:
+            make(card)
+        except UserError:
+            return False
+        return True
+
+    return takes
+
+
+_OF_SCENE: Mapping[str, Callable[[Family], bool]] = {
+    "gap": _takes(lambda card: spaced(card, 0.0)),
+    "cell": _takes(lambda card: resolved(card, 0.01)),
+}
+"""Settings of the scene, and whether a family has what they are of."""
 
 
 def _refuse_programs(cells: Sequence[Cell]) -> None:

@@ -37,6 +37,9 @@ _BODY_OPTIONS = {
 ``hull_margin`` [m] before it is reached: 1 mm, by which hulls that begin in contact overlap; less
 for those."""
 
+NAMES = (*OPTIONS, *_BODY_OPTIONS)
+"""Of all options."""
+
 BREAKING_THRESHOLD_M = 0.02
 """Bullet's default: the distance at which a contact is given up."""
 
