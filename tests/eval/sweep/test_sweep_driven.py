@@ -1,12 +1,14 @@
 """Recorded motions in a sweep: they lead in place of the card's, and results say which."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from wmeval.assets.gauge_cards import families
 from wmeval.assets.gauge_profiles import Measured, drive_hash, motion, read_measured
+from wmeval.assets.gauge_published import published
 from wmeval.cli import main
 from wmeval.envs.gauge.measured import check_length, check_units
 from wmeval.envs.gauge.motions import led_bodies
@@ -17,6 +19,7 @@ from wmeval.eval.sweep.driven import NO_TRUTH, leads, parse_drives
 from wmeval.eval.sweep.folder import arrays_of
 from wmeval.eval.sweep.results import read_sweep
 from wmeval.eval.sweep.sweeping import stamp
+from wmeval.eval.sweep.tables import main_lines
 
 HEAD = "time,x,y,z,angle\n"
 
@@ -52,6 +55,42 @@ def test_a_plate_that_a_file_holds_still_turns_no_cube(tmp_path, still):
     assert (rmse.value, rmse.reason) == (None, NO_TRUTH)
     assert not any(m.truth for m in cell.measurements)
     assert cell.cell.name.endswith("turntable/1/metal led by still.csv")
+
+
+def test_report_and_command_tell_whose_motion_led_and_show_nothing_published(
+    tmp_path, still, capsys
+):
+    out = tmp_path / "s"
+    cell = run(out, ["--drive", f"turntable={still}"])
+    whole = drive_hash(read_measured(still))
+    said, page = capsys.readouterr().out, (out / "report.html").read_text()
+    note = (
+        f"led by still.csv (sha256 of its numbers {whole}): turntable/1/metal; closed forms and "
+        "published numbers are of the card's motion"
+    )
+    assert note in said.splitlines()
+    assert note in page.replace("&#39;", "'")
+    # In every table and above every picture of it.
+    assert page.count(f"led by still.csv {whole[:12]}") >= 3
+    assert published().find("turntable", "1", "metal", "rmse") is not None
+    heads = re.findall("<th[^>]*>(.*?)</th>", page)
+    assert not any("published" in head for head in heads)
+    rows = json.loads((out / "results.json").read_text())["rows"]
+    assert not any(v for row in rows for k, v in row.items() if k.startswith("published_"))
+    # One of the card's beside it keeps its own.
+    (card,) = planning.plan(
+        parse_engines("bullet"), planning.tasks_of("turntable/2/metal"), ["published-settings"],
+        twice="none",
+    )  # fmt: skip
+    free = cell.model_copy(update={"cell": card, "key": "k", "facts": {}})
+    both = read_sweep(out).model_copy(update={"cells": (cell, free)})
+    led, own = (
+        next(x for x in main_lines(both, "published-settings") if x.task == t)
+        for t in ("turntable/1/metal", "turntable/2/metal")
+    )
+    assert {e.text for e in led.published} == {"–"}
+    assert {e.text for e in own.published} != {"–"}
+    assert (own.under, led.under) == ("", f"led by still.csv {whole[:12]}")
 
 
 def test_a_cell_s_key_is_of_what_the_file_holds(still):

@@ -20,6 +20,7 @@ from wmeval.eval.sweep.tables import (
     Line,
     by_setting,
     columns,
+    led_by,
     main_lines,
     number_lines,
     ranking,
@@ -161,10 +162,10 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
         number=number, standing=standing, statuses=STATUSES, truths=TRUTHS,
         colours={"reference": plots.REFERENCE_COLOUR, "candidate": plots.CANDIDATE_COLOUR},
     )  # fmt: skip
-    environment.filters.update(letter=_letter, reasons=_reasons)
+    environment.globals.update(led_by=partial(led_by, results))
+    environment.filters.update(letter=_letter, reasons=_reasons, published=_beside)
     configs = list(dict.fromkeys(r.cell.config for r in results.cells))
     heads, checks = conformance_lines(results.conformance)
-    known = published()
     films = filmed(results) if strips else set()
     return environment.get_template("sweep.html.j2").render(
         r=results,
@@ -174,8 +175,7 @@ def render(results: SweepResults, root: Path, *, strips: bool = True) -> str:
              number_lines(results, c), _settings(results, c))
             for c in configs
         ],
-        published=[f"{e.name} {e.version}" for e in known.engines.values()],
-        published_source=known.source,
+        published_source=published().source,
         unfinished=_unfinished(results),
         shown=[s for c in configs for s in _shown(results, c, root, colours, films)],
         grids=_grids(results, colours),
@@ -205,6 +205,12 @@ def _measured(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
 def _reasons(lines: Sequence[Line]) -> list[str]:
     """Why numbers of a table do not count, each once."""
     return list(dict.fromkeys(e.idle for line in lines for e in line.entries if e.idle))
+
+
+def _beside(lines: Sequence[Line]) -> list[str]:
+    """Engines whose published numbers stand beside lines; none where there is no such number."""
+    stand = any(e.text != "–" for line in lines for e in line.published)
+    return [f"{e.name} {e.version}" for e in published().engines.values()] if stand else []
 
 
 def _letter(index: int) -> str:

@@ -150,7 +150,8 @@ class SweepResults(Card):
     def notes(self) -> list[str]:
         """How numbers of recordings were taken, where not as the card stands in space.
 
-        And which could not be taken; engines of several versions, and times of several machines.
+        And which could not be taken; what a recorded motion leads; engines of several versions, and
+        times of several machines.
         """
         told: dict[tuple[str, str], list[str]] = {}
         for r in self.cells:
@@ -159,10 +160,22 @@ class SweepResults(Card):
                     whose = r.cell.task if m.value is not None else r.cell.name
                     missing = told.setdefault((whose, m.reason), [])
                     missing += [m.metric] if m.value is None else []
-        return self._mixed() + [
+        return self._mixed() + self._led() + [
             f"{whose} against real: "
             + (f"{', '.join(missing)} not measured: {reason}" if missing else reason)
             for (whose, reason), missing in told.items()
+        ]  # fmt: skip
+
+    def _led(self) -> list[str]:
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for r in self.cells:
+            if motion_of(r):
+                tasks = found.setdefault((Path(r.cell.drive).name, motion_of(r)), {})
+                tasks[r.cell.task] = None
+        return [
+            f"led by {name} (sha256 of its numbers {motion}): {', '.join(tasks)}; closed forms and "
+            "published numbers are of the card's motion"
+            for (name, motion), tasks in found.items()
         ]
 
     def _mixed(self) -> list[str]:
@@ -228,7 +241,7 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
             name = "rmse" if m.metric == "rmse_published" else m.metric
             known = published().find(c.family, c.subtask, c.material, name)
             # GAUGE's engines are measured on GAUGE's trials, against these and over their spread.
-            beside = known is not None and m.expected is None and m.truth != "real"
+            beside = m.expected is None and m.truth != "real" and not c.drive
             out.append(
                 {
                     **head,
@@ -249,13 +262,16 @@ def flat_rows(cells: Sequence[CellResult]) -> tuple[dict[str, JsonValue], ...]:
     return tuple({name: row.get(name) for name in COLUMNS} for row in out)
 
 
+def motion_of(r: CellResult) -> str:
+    """Hash of the recorded motion that led a cell; "" where the card's did, or nothing ran."""
+    hashes = r.facts.get("drives")
+    found = list(hashes.values()) if isinstance(hashes, dict) else []
+    return " ".join(str(x) for x in found) if r.cell.drive else ""
+
+
 def _led(r: CellResult) -> str:
     """Name and hash of the recorded motion that led a cell; "" where the card's did."""
-    hashes = r.facts.get("drives")
-    if not r.cell.drive:
-        return ""
-    found = list(hashes.values()) if isinstance(hashes, dict) else []
-    return " ".join([Path(r.cell.drive).name, *(str(x) for x in found)])
+    return f"{Path(r.cell.drive).name} {motion_of(r)}".strip() if r.cell.drive else ""
 
 
 def read_sweep(path: str | Path) -> SweepResults:

@@ -15,7 +15,7 @@ from wmeval.eval.metrics.gauge_table import GAUGE_METRICS
 from wmeval.eval.sweep.cells import UNSEEN, CellResult, Measurement
 from wmeval.eval.sweep.conserved import COUNTED
 from wmeval.eval.sweep.otherwise import OTHERWISE
-from wmeval.eval.sweep.results import SweepResults
+from wmeval.eval.sweep.results import SweepResults, motion_of
 from wmeval.eval.sweep.toss import FAMILY
 from wmeval.eval.sweep.toss_standing import Standing, standings
 from wmeval.eval.wording import number
@@ -103,6 +103,17 @@ def by_setting(results: SweepResults, config: str) -> dict[str, dict[tuple[str, 
     return out
 
 
+def led_by(results: SweepResults, config: str, task: str) -> str:
+    """Whose motion leads a task, with the beginning of its hash; "" where it is the card's."""
+    texts = dict.fromkeys(
+        f"led by {Path(r.cell.drive).name} {motion_of(r)[:12]}".strip()
+        for r in results.cells
+        if r.cell.drive and (r.cell.config, r.cell.task) == (config, task)
+    )
+    # Of a cell that did not run the hash is not known.
+    return ", ".join(x for x in texts if not any(y != x and y.startswith(x) for y in texts))
+
+
 def main_lines(results: SweepResults, config: str) -> list[Line]:
     """GAUGE's metrics, over GAUGE's real baselines as the paper divides them, and the truest.
 
@@ -115,6 +126,7 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
         family, subtask, material = task.split("/")
         if family == FAMILY:
             continue
+        led = led_by(results, config, task)
         for metric in (*families()[family].metrics, *OTHERWISE):
             all_of = [m for cell in cells.values() for m in cell.measurements]
             all_of = [
@@ -135,7 +147,8 @@ def main_lines(results: SweepResults, config: str) -> list[Line]:
                 out.append(
                     Line(
                         task, metric_title(metric), truth, "", _entries(found),
-                        _published(known, family, subtask, material, metric),
+                        _published(known, family, subtask, material, "" if led else metric),
+                        led,
                     )
                 )  # fmt: skip
     return out
@@ -153,6 +166,7 @@ def real_lines(results: SweepResults, config: str) -> list[Line]:
             continue
         own = [m for r in cells.values() for m in r.measurements if m.truth == "real"]
         files = dict.fromkeys(Path(r.cell.data).name for r in cells.values() if r.cell.data)
+        led = led_by(results, config, task)
         for metric in dict.fromkeys(m.metric for m in own):
             found = [
                 (cell, cell.measurement(metric, "real") if cell is not None else None)
@@ -163,7 +177,7 @@ def real_lines(results: SweepResults, config: str) -> list[Line]:
                 Line(
                     task, metric_title(metric), "real",
                     " or ".join(x for x in told if x) or "–", _entries(found),
-                    under=", ".join(files),
+                    under=", ".join((*files, *([led] if led else []))),
                 )
             )  # fmt: skip
     return out
@@ -313,7 +327,12 @@ def number_lines(results: SweepResults, config: str) -> list[Line]:
             expected = number(one.expected, unit=one.unit) if one.expected is not None else "–"
             expected += f" if {one.ideal}" if one.ideal else _none_near([m for _, m in found])
             unit = f" [{one.unit}]" if one.unit != "1" else ""
-            out.append(Line(task, metric.replace("_", " ") + unit, truth, expected, tuple(entries)))
+            out.append(
+                Line(
+                    task, metric.replace("_", " ") + unit, truth, expected, tuple(entries),
+                    under=led_by(results, config, task),
+                )
+            )  # fmt: skip
     return out
 
 
