@@ -7,7 +7,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from wmeval.clock import CandidateClock, SceneClock, exact, nearest_earlier
+from wmeval.clock import (
+    CandidateClock,
+    SceneClock,
+    exact,
+    nearest_earlier,
+    period_of,
+    substep_of,
+)
+from wmeval.errors import UserError
 
 FPS = st.one_of(
     st.sampled_from(
@@ -150,6 +158,26 @@ def test_exact_reads_decimals_as_they_print():
     for bad in ("fast", float("nan"), float("inf"), None, "1/0"):
         with pytest.raises(ValueError, match="is not an exact number"):
             exact(bad)
+
+
+@given(st.integers(1, 9999), st.integers(1, 10_000))
+def test_a_float_is_the_period_or_the_divisor_that_was_meant(n, parts):
+    period = period_of(1 / n)
+    assert period == F(1, n)
+    assert substep_of(float(F(1, n) / parts), period) == F(1, n * parts)
+    assert substep_of(1 / n / parts, period) == F(1, n * parts)
+
+
+def test_no_other_time_is_taken_for_a_divisor():
+    assert period_of(0.2) == F(1, 5)
+    assert period_of("0.0333333333333") == F("0.0333333333333")
+    assert substep_of(0.00138888, F(1, 30)) == F("0.00138888")
+    assert substep_of("0.001388888888888889", F(1, 30)) == F("0.001388888888888889")
+    for dt, near in ((0.00138888, "1/720"), ("1/250", "1/240"), (0.5, "1/30")):
+        with pytest.raises(UserError, match=f"whole n, as '{near}'$"):
+            SceneClock(substep_of(dt, F(1, 30)), F(1, 30))
+    with pytest.raises(UserError, match="must be > 0"):
+        SceneClock(substep_of(-1 / 720, F(1, 30)), F(1, 30))
 
 
 @given(st.fractions(F(1, 1000), 1), st.fractions(F(1, 1000), 1))

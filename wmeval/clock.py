@@ -36,6 +36,35 @@ def exact(value: int | str | float | Rational) -> Fraction:
         ) from error
 
 
+ROUNDED = 1e-9
+"""Relative error that is a float's rounding, or a reader's, and no other time."""
+
+
+def period_of(value: int | str | float | Rational) -> Fraction:
+    """`exact`, but a float such as 1/30 is the fraction that was meant.
+
+    Raises:
+        UserError: as `exact`.
+    """
+    found = exact(value)
+    simple = found.limit_denominator(10_000)
+    near = isinstance(value, float) and abs(simple - found) <= ROUNDED * abs(found)
+    return simple if near and simple else found
+
+
+def substep_of(value: int | str | float | Rational, period: Fraction) -> Fraction:
+    """`exact`, but a float such as 1/720 is the divisor of a period [s] that was meant.
+
+    Raises:
+        UserError: as `exact`.
+    """
+    found = exact(value)
+    if not isinstance(value, float) or found <= 0 or period <= 0:
+        return found
+    divisor = period / max(1, round(period / found))
+    return divisor if abs(divisor - found) <= ROUNDED * found else found
+
+
 MAX_SUBSTEPS = 10_000
 """Most substeps of one action."""
 
@@ -64,9 +93,10 @@ class SceneClock:
         if self.dt <= 0 or self.control_period <= 0:
             raise UserError(f"dt {self.dt} and control period {self.control_period} must be > 0")
         if (self.control_period / self.dt).denominator != 1:
+            near = self.control_period / max(1, round(self.control_period / self.dt))
             raise UserError(
                 f"dt = {self.dt} s does not divide the control period {self.control_period} s: "
-                "choose dt = control period / n with a whole n"
+                f"choose dt = control period / n with a whole n, as '{near}'"
             )
         if self.substeps > MAX_SUBSTEPS:
             raise UserError(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue, ValidationError
 
-from wmeval.clock import SceneClock, exact
+from wmeval.clock import SceneClock, period_of, substep_of
 from wmeval.envs import EnvironmentRow, environment_row
 from wmeval.envs.actions import ActionForm, ActionMode
 from wmeval.envs.pictures import Pictures
@@ -137,7 +137,8 @@ class WorldEnv(gym.Env[Any, Any]):
 
     Args:
         engine: one of the row's engines; default: its first.
-        dt: substep [s], exact ("1/480"); default: the scene's row.
+        dt: substep [s], exact ("1/480"), or the float next to one (1 / 480); default: the scene's
+            row.
         control_period: time that one action holds [s]; a whole multiple of ``dt``.
         max_steps: actions until truncation; default: the scene's, scaled to the control period.
         width: picture width [px].
@@ -867,10 +868,8 @@ def _listed(layers: str | Sequence[str]) -> str | tuple[str, ...]:
 
 def _clock(row: EnvironmentRow, dt: Time | None, control_period: Time | None) -> SceneClock:
     try:
-        return SceneClock(
-            row.dt if dt is None else exact(dt),
-            row.control_period if control_period is None else exact(control_period),
-        )
+        period = row.control_period if control_period is None else period_of(control_period)
+        return SceneClock(row.dt if dt is None else substep_of(dt, period), period)
     except ValueError as error:
         raise UserError(f"{row.id}: {error}") from error
 

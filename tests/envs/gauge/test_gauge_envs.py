@@ -268,6 +268,15 @@ def test_fitted_numbers_come_from_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("given", "substeps"),
+    [({"dt": 1 / 720}, 24), ({"dt": "1/720"}, 24), ({"control_period": 1 / 60}, 3),
+     ({"dt": 1 / 1800, "control_period": 1 / 90}, 20)],
+)  # fmt: skip
+def test_times_may_be_floats(given, substeps):
+    assert make("SlopeSlider", engine="bullet", **given).clock.substeps == substeps
+
+
+@pytest.mark.parametrize(
     ("properties", "said"),
     [
         ("cubee: {friction: 0.2}", "slope_slider has no body 'cubee': choose from cube"),
