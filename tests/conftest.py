@@ -1,5 +1,7 @@
 """Settings of all tests."""
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +12,10 @@ UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("wmeval", derandomize=True, **UNHURRIED)
 settings.register_profile("wmeval-search", derandomize=False, **UNHURRIED)
 settings.load_profile("wmeval")
+
+# Started in the background of a shell, a process ignores Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
