@@ -1,5 +1,7 @@
 """Imposed motions: rates are derivatives, ends are at rest, measured files are read or refused."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from scipy.integrate import cumulative_trapezoid
@@ -130,6 +132,15 @@ def test_a_spreadsheets_mark_and_line_ends_are_read(tmp_path):
     path = tmp_path / "m.csv"
     path.write_bytes(b"\xef\xbb\xbftime,x,y,z,angle\r\n0,0,0,0,0\r\n1,0.5,0,0,0\r\n")
     assert read_measured(path).motion([1.0]).offset[0] == pytest.approx([0.5, 0, 0])
+
+
+def test_the_hash_of_a_file_is_of_its_numbers_however_they_are_spelt(tmp_path):
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    one.write_text("time,x,y,z,angle\n0,0,0,0,0\n1,0.5,0,0,0.25\n")
+    two.write_text("time, x, y, z, angle\r\n0.0,0,0,0,0\r\n1e0,5e-1,0,0,0.250\r\n\r\n")
+    numbers = np.loadtxt(one, delimiter=",", skiprows=1).astype("<f8")
+    told = hashlib.sha256(numbers.tobytes()).hexdigest()
+    assert [drive_hash(read_measured(x)) for x in (one, two)] == [told, told]
 
 
 def test_the_hash_follows_the_numbers():

@@ -333,7 +333,11 @@ def read_measured(path: str | Path) -> Measured:
 
 
 def drive_hash(drive: Drive | Measured) -> str:
-    """Sha256 of a drive's profile and numbers; results carry it."""
+    """Sha256 of a drive's profile and numbers; results carry it.
+
+    Of a measured motion it is that of its numbers, line by line, time first, each as 64-bit float,
+    little-endian: not of the file, whose spelling of them does not matter.
+    """
     if isinstance(drive, Measured):
         table = np.column_stack([drive.times, drive.samples]).astype("<f8")
         return hashlib.sha256(table.tobytes()).hexdigest()
