@@ -185,6 +185,7 @@ def fitted(made):
 
 def test_the_numbers_by_which_an_engine_made_the_tosses_are_found_on_a_half_of_them(fitted):
     of = fitted.identified
+    assert of.used == of.trials
     assert of.parameters["friction"] == pytest.approx(0.3, rel=0.05)
     assert of.parameters["restitution"] == pytest.approx(0.4, abs=0.06)
     assert of.loss_after < 0.2 * of.loss_before
@@ -247,7 +248,18 @@ def test_the_command_writes_a_configuration(made, tmp_path):
     assert "loss:" in done.output
     assert "fitted on 2 of 8 tosses of t.npz: odd places, from 0, evenly spaced" in done.output
     # What was left out of the half to save time is not scored either.
-    assert len(read_fitted(out).identified.trials) == 4
+    of = read_fitted(out).identified
+    assert len(of.trials) == 4
+    # The file says enough to make the fit again.
+    assert of.used == (of.trials[0], of.trials[-1])
+    assert of.asked == 20
+    names = tmp_path / "half.txt"
+    names.write_text("\n".join(of.trials))
+    again = fit(
+        "cube_toss", made, of.engine, split=str(names), base="published-settings",
+        trials=len(of.used), evaluations=of.asked, seed=of.seed,
+    ).identified  # fmt: skip
+    assert (again.used, again.parameters) == (of.used, of.parameters)
 
 
 @pytest.mark.parametrize(

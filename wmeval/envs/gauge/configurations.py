@@ -55,12 +55,13 @@ class Identified(Card):
         engine, version: on which they were; they are no other engine's.
         data: name of the recording; sha256: of its file.
         half: which half, as it was asked for; trials: its names, which are never scored.
+        used: those of them that the loss was of; files that name none do not say.
         parameters: what was found; start: from where; bounds: of the search.
         loss: what was made least; loss_before, loss_after: at the start and at what was found.
         improved: something better than the start was found; if not, that is what stands here.
         other_half: the loss on the trials that were not fitted on, of the engine and of what it is
             compared with; empty where the sweep scores them.
-        evaluations: of the loss; optimizer: which; seed: of it.
+        evaluations: of the loss; asked: how many it could have; optimizer: which; seed: of it.
         remarks: what to look at before the numbers are used.
     """
 
@@ -70,6 +71,7 @@ class Identified(Card):
     sha256: str
     half: str
     trials: tuple[str, ...] = Field(min_length=1)
+    used: tuple[str, ...] = ()
     parameters: dict[str, float]
     start: dict[str, float]
     bounds: dict[str, tuple[float, float]]
@@ -79,6 +81,7 @@ class Identified(Card):
     improved: bool = True
     other_half: dict[str, float] = Field(default_factory=dict)
     evaluations: int = Field(ge=1)
+    asked: int | None = None
     optimizer: str
     seed: int = 0
     remarks: tuple[str, ...] = ()

@@ -93,7 +93,9 @@ def fit_tosses(
         base=base,
         options=dict(options),
         properties=properties,
-        identified=_identified(engine, python, data, chosen, wanted, found, LOSS, seed),
+        identified=_identified(
+            engine, python, data, chosen, names, wanted, found, evaluations, LOSS, seed
+        ),
     )
 
 
@@ -152,7 +154,8 @@ def fit_driven_pendulum(
         base=base,
         properties={pendulum_fit.BODY: best},
         identified=_identified(
-            engine, python, path, chosen, pendulum_fit.PARAMETERS, found, pendulum_fit.LOSS, seed,
+            engine, python, path, chosen, names, pendulum_fit.PARAMETERS, found, evaluations,
+            pendulum_fit.LOSS, seed,
             {k: v for k, v in others.items() if math.isfinite(v)},
             pendulum_fit.remarks(trial, engine, others),
         ),
@@ -160,17 +163,19 @@ def fit_driven_pendulum(
 
 
 def _identified(
-    engine: str, python: str, data: Path, chosen: Half, wanted: Sequence[Parameter], found: Found,
-    loss: str, seed: int, others: Mapping[str, float] = MappingProxyType({}),
+    engine: str, python: str, data: Path, chosen: Half, used: Sequence[str],
+    wanted: Sequence[Parameter], found: Found, asked: int, loss: str, seed: int,
+    others: Mapping[str, float] = MappingProxyType({}),
     remarks: Sequence[str] = (),
 ) -> Identified:  # fmt: skip
     """What stands in a file of fitted numbers of how they were found."""
     return Identified(
         engine=engine, version=_version(engine, python), data=data.name, sha256=sha256_of(data),
-        half=chosen.said, trials=chosen.names, parameters=_rounded(found.values),
+        half=chosen.said, trials=chosen.names, used=tuple(used), parameters=_rounded(found.values),
         start={p.name: p.start for p in wanted}, bounds={p.name: (p.low, p.high) for p in wanted},
         loss=loss, loss_before=found.before, loss_after=found.after, improved=found.improved,
-        other_half=dict(others), evaluations=found.evaluations, optimizer=OPTIMIZER, seed=seed,
+        other_half=dict(others), evaluations=found.evaluations, asked=asked, optimizer=OPTIMIZER,
+        seed=seed,
         remarks=tuple(remarks),
     )  # fmt: skip
 
