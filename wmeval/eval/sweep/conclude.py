@@ -123,8 +123,18 @@ def _converged(
         ),
         unit=QUANTITY_UNITS[families()[found[0][0].cell.family].quantity],
         order=made.order if math.isfinite(made.order) else None,
+        order_before=_order(steps[:-1], values[:-1]),
         error=made.error if math.isfinite(made.error) else None,
     )  # fmt: skip
+
+
+def _order(steps: Sequence[float], values: Sequence[F8]) -> float | None:
+    """Observed order; None where there are fewer than three, or it is none."""
+    try:
+        order = self_convergence(steps, values).order
+    except UserError:
+        return None
+    return order if math.isfinite(order) else None
 
 
 def spreads(cells: Sequence[CellResult], arrays: Arrays) -> tuple[Apart, ...]:

@@ -13,7 +13,7 @@ from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
 from wmeval.errors import UserError
 from wmeval.eval.metrics.gauge import SCALES
 from wmeval.eval.plots import REFERENCE_COLOUR, jpeg, png, style
-from wmeval.eval.sweep.cells import CellResult
+from wmeval.eval.sweep.cells import CellResult, Measurement
 from wmeval.eval.sweep.course import Course
 from wmeval.eval.sweep.measure import reference_of
 from wmeval.eval.sweep.prepared import scene_of
@@ -95,6 +95,19 @@ def _same(true: F8, values: F8) -> bool:
     return bool(true[0].size == values[0].size)
 
 
+def order_text(c: Converged) -> str:
+    """An order with what speaks for it: that of the three steps before the finest."""
+    if c.order is None:
+        return ""
+    if len(c.steps) < 4:
+        checked = "three steps: unchecked"
+    elif c.order_before is None:
+        checked = "none a step before"
+    else:
+        checked = f"{c.order_before:.2g} a step before"
+    return f", order {c.order:.2g} ({checked})"
+
+
 def convergence_plot(converged: Sequence[Converged], colours: Mapping[str, str]) -> str:
     """Errors against the extrapolated limit, over the step or the size of cells."""
     from matplotlib import pyplot as plt
@@ -107,12 +120,11 @@ def convergence_plot(converged: Sequence[Converged], colours: Mapping[str, str])
         marks = "os^Dv<>P*X"
         tasks = list(dict.fromkeys(c.task for c in shown))
         for c in shown:
-            order = f", order {c.order:.2g}" if c.order is not None else ""
             pairs = [(h, e) for h, e in zip(c.steps, c.errors, strict=True) if e]
             axis.plot(
                 [h for h, _ in pairs], [e for _, e in pairs], color=colours.get(c.engine),
                 marker=marks[tasks.index(c.task) % len(marks)], lw=1.2,
-                label=f"{c.engine} {c.task} {c.point}{order}",
+                label=f"{c.engine} {c.task} {c.point}".strip() + order_text(c),
             )  # fmt: skip
         over = "size of a cell [m]" if shown[0].over == "cell" else "step [s]"
         axis.set(xscale="log", yscale="log", xlabel=over,
@@ -140,11 +152,40 @@ def pareto(points: Sequence[Point]) -> list[Point]:
     return out
 
 
-def grid_points(results: Sequence[CellResult], metric: str = "rmse") -> list[Point]:
+def costed(results: Sequence[CellResult]) -> tuple[Measurement | None, str]:
+    """Which number's error is set against cost, as one cell has it, and why where none is.
+
+    The RMSE to the closed form's course; of families that are not scored by it (pendulum, cradle)
+    the first number that a closed form predicts of what was asked for; then the RMSE to own trials.
+    """
+    found = [
+        (_rank(m), k, m)
+        for r in results
+        if not r.cell.repeat and r.cpu_s
+        for k, m in enumerate(r.measurements)
+        if m.error is not None and _rank(m) is not None
+    ]
+    if found:
+        return min(found, key=lambda x: (x[0] or 0, x[1]))[2], ""
+    if not any(r.cpu_s for r in results):
+        return None, "the CPU time of these cells is not known"
+    return None, "no closed form or recording says how far these cells are off"
+
+
+def _rank(m: Measurement) -> int | None:
+    """Place among what may be set against cost; None where it may not."""
+    if m.metric == "rmse":
+        return 0 if m.truth != "real" else 2
+    return 1 if m.truth and m.expected is not None and not m.ideal else None
+
+
+def grid_points(
+    results: Sequence[CellResult], metric: str = "rmse", truth: str | None = None
+) -> list[Point]:
     """Error and CPU time of every cell that has both."""
     out = []
     for r in results:
-        found = r.measurement(metric)
+        found = r.measurement(metric, truth)
         # A clock of ticks, of an older sweep, tells 0: no time at all.
         if found is None or found.error is None or not r.cpu_s or r.cell.repeat:
             continue
@@ -153,8 +194,10 @@ def grid_points(results: Sequence[CellResult], metric: str = "rmse") -> list[Poi
     return out
 
 
-def pareto_plot(points: Sequence[Point], unit: str, colours: Mapping[str, str]) -> str:
-    """Error against CPU time, each engine's front as a line."""
+def pareto_plot(
+    points: Sequence[Point], unit: str, colours: Mapping[str, str], what: str = "error"
+) -> str:
+    """Error against CPU time, each engine's front as a line; ``what`` heads the errors."""
     from matplotlib import pyplot as plt
 
     if not points:
@@ -172,7 +215,7 @@ def pareto_plot(points: Sequence[Point], unit: str, colours: Mapping[str, str]) 
             for p in front:
                 axis.annotate(p.label, (p.cost, p.error), fontsize=6.5, color="#5b6670",
                               xytext=(3, 3), textcoords="offset points")  # fmt: skip
-        axis.set(xscale="log", xlabel="CPU time [s]", ylabel=f"error [{unit}]")
+        axis.set(xscale="log", xlabel="CPU time [s]", ylabel=f"{what} [{unit}]")
         if all(p.error > 0 for p in points):
             axis.set(yscale="log")
         axis.legend()

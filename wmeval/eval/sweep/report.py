@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from wmeval.assets.gauge_cards import QUANTITY_UNITS, families
+from wmeval.assets.gauge_cards import families
 from wmeval.assets.gauge_published import published
 from wmeval.eval import plots
 from wmeval.eval.sweep import pictures
-from wmeval.eval.sweep.cells import STATUSES, CellResult
+from wmeval.eval.sweep.cells import COMPLETE, STATUSES, CellResult
 from wmeval.eval.sweep.conclude import OVER
 from wmeval.eval.sweep.conformance_tables import conformance_lines, other_checks, resting
 from wmeval.eval.sweep.folder import arrays_of
@@ -105,12 +105,13 @@ def _shown(
 
 @dataclass(frozen=True)
 class Grid:
-    """Plots of a grid on one task."""
+    """Plots of a grid on one task; ``why`` there is none over CPU time."""
 
     task: str
     config: str
     convergence: tuple[str, ...]
     pareto: str
+    why: str
 
 
 def _grids(results: SweepResults, colours: Mapping[str, str]) -> list[Grid]:
@@ -118,17 +119,22 @@ def _grids(results: SweepResults, colours: Mapping[str, str]) -> list[Grid]:
     for config in dict.fromkeys(r.cell.config for r in results.cells):
         for task, cells in by_setting(results, config).items():
             own = [r for r in cells.values() if r.cell.grid]
-            if not own or task.split("/")[0] == FAMILY:
+            if task.split("/")[0] == FAMILY or not any(r.status in COMPLETE for r in own):
                 continue
-            unit = QUANTITY_UNITS[families()[own[0].cell.family].quantity]
             converged = [c for c in results.converged if (c.config, c.task) == (config, task)]
             convergence = [
                 pictures.convergence_plot([c for c in converged if c.over == over], colours)
                 for over in OVER
             ]
-            pareto = pictures.pareto_plot(pictures.grid_points(own), unit, colours)
-            if any(convergence) or pareto:
-                out.append(Grid(task, config, tuple(c for c in convergence if c), pareto))
+            off, why = pictures.costed(own)
+            pareto = ""
+            if off is not None:
+                points = pictures.grid_points(own, off.metric, off.truth)
+                what = (
+                    "RMSE" if off.metric == "rmse" else f"error of {off.metric.replace('_', ' ')}"
+                )
+                pareto = pictures.pareto_plot(points, off.unit, colours, what)
+            out.append(Grid(task, config, tuple(c for c in convergence if c), pareto, why))
     return out
 
 

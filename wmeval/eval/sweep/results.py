@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from wmeval.assets.gauge_published import published
 from wmeval.eval.results import read_document
 from wmeval.eval.sweep.cells import CellResult, EngineSpec
+from wmeval.eval.sweep.unlike import unlike
 from wmeval.scene import Card
 
 FORMAT = "wmeval-sweep/1"
@@ -57,7 +58,8 @@ class Converged(Card):
         engine, config, task: whose, on what; ``point``: other settings of the grid.
         over: ``dt`` or ``cell``; ``steps``: of it [s] or [m], from the coarsest.
         errors: of each against the extrapolated limit, in ``unit``; NaN is None.
-        order: None where differences do not shrink.
+        order: of the three finest; None where differences do not shrink.
+        order_before: of the three before the finest, where there are four or more; None likewise.
         error: of the finest against the limit.
     """
 
@@ -70,6 +72,7 @@ class Converged(Card):
     errors: tuple[float | None, ...]
     unit: str
     order: float | None
+    order_before: float | None = None
     error: float | None
 
 
@@ -150,8 +153,8 @@ class SweepResults(Card):
     def notes(self) -> list[str]:
         """How numbers of recordings were taken, where not as the card stands in space.
 
-        And which could not be taken; what a recorded motion leads; engines of several versions, and
-        times of several machines.
+        And which could not be taken; what a recorded motion leads; tasks of which some were scored
+        on other trials; engines of several versions, and times of several machines.
         """
         told: dict[tuple[str, str], list[str]] = {}
         for r in self.cells:
@@ -160,7 +163,7 @@ class SweepResults(Card):
                     whose = r.cell.task if m.value is not None else r.cell.name
                     missing = told.setdefault((whose, m.reason), [])
                     missing += [m.metric] if m.value is None else []
-        return self._mixed() + self._led() + [
+        return self._mixed() + self._led() + unlike(self.cells) + [
             f"{whose} against real: "
             + (f"{', '.join(missing)} not measured: {reason}" if missing else reason)
             for (whose, reason), missing in told.items()
