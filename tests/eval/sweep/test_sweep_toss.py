@@ -15,10 +15,12 @@ from wmeval.eval.fitting import cubes, tosses
 from wmeval.eval.sweep import planning, running, toss
 from wmeval.eval.sweep.cells import CellResult, Measurement, parse_engines
 from wmeval.eval.sweep.report import write_sweep_report
+from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.sweeping import run_sweep
 from wmeval.eval.sweep.tables import terminal_tables
 from wmeval.eval.sweep.toss_section import band
 from wmeval.eval.sweep.toss_standing import difference, standings
+from wmeval.eval.sweep.unlike import unlike
 from wmeval.sim.protocol import EngineConfig
 
 REAL = Path(__file__).parents[4] / "shared/data/contactnets/contactnets_cube_tosses.npz"
@@ -177,6 +179,36 @@ def test_tosses_that_were_fitted_on_are_not_scored(tmp_path):
     assert [k for k, _ in rest] == [0, 2, 4]
     with pytest.raises(UserError, match="all of these tosses were fitted on: score the other half"):
         toss.chosen(mocap, toss.Wanted("odd"), tuple(names))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "half"),
+    [("all", "odd"), ("allx1", "oddx1"), ("100x1", "odd-100x1"), ("even-20", "odd-20"),
+     ("oddx1", "oddx1")],
+)  # fmt: skip
+def test_other_tosses_under_one_name_are_told(wanted, half):
+    def scored(config, tosses, engine="bullet"):
+        made = result(engine, 10.0, tosses=tosses)
+        cell = made.cell.model_copy(update={"config": config, "subtask": wanted})
+        return made.model_copy(update={"cell": cell})
+
+    mine = scored("fit.yaml", [1.0, 2.0])
+    tuned, other = scored("tuned", [1.0, 2.0, 3.0]), scored("tuned", [1.0, 2.0, 3.0], "newton")
+    (told,) = unlike([mine, tuned, other])
+    assert told == (
+        f"cube_toss/{wanted}/acrylic was scored on other trials, 2 for bullet:fit.yaml; 3 for "
+        "bullet:tuned, newton:tuned, 2 of them the same: their numbers are not to be compared: "
+        f"name the half that no fit saw, as cube_toss/{half}"
+    )
+    assert toss.wanted_of(half).half == "odd"
+    odd = mine.model_copy(update={"facts": {**mine.facts, "fitted_on": "2 of 4: odd places"}})
+    assert unlike([odd, tuned])[0].endswith(f"cube_toss/{half.replace('odd', 'even')}")
+    assert not unlike([tuned, other])
+    assert not unlike([mine, tuned.model_copy(update={"status": "diverged"})])
+    crashed = scored("tuned", []).model_copy(update={"facts": {}, "status": "crash"})
+    assert not unlike([mine, crashed])
+    results = SweepResults(wmeval="0", engines=(), versions={}, cells=(mine, tuned, other))
+    assert told in results.notes()
 
 
 def test_cubes_side_by_side_do_what_one_alone_does(tmp_path):
