@@ -135,6 +135,29 @@ def test_a_gap_stays_a_gap():
     ).all()
 
 
+@pytest.mark.parametrize("ending", ["json", "h5"])
+def test_a_body_without_orientation_needs_none(tmp_path, ending):
+    """A ball with one marker: no array, one of null and one of NaN are the same."""
+    head = header(bodies=("ball",), markers=(), signals=(), faces=(), uncertainty=Uncertainty())
+    times, x = np.arange(7) / 180, RNG.normal(size=(7, 1, 3))
+    unknown = np.full((7, 1, 4), np.nan)
+    given = ({}, {"quaternions_wxyz": unknown}, {"quaternions_wxyz": [[[None] * 4]] * 7})
+    trials = [make_trial(head, "t", times, {"positions": x, **more}) for more in given]
+    written = []
+    for number, trial in enumerate(trials):
+        assert np.isnan(trial.quaternions_wxyz).all()
+        assert trial.quaternions_wxyz.shape == (7, 1, 4)
+        assert np.isfinite(trial.resampled(90).positions).all()
+        path = tmp_path / f"{number}.{ending}"
+        write_mocap(Mocap(head, (trial,)), path)
+        written.append(path.read_bytes())
+        (back,) = read_mocap(path).trials
+        assert np.isnan(back.quaternions_wxyz).all()
+        assert back.positions == pytest.approx(x)
+    assert written[0] == written[1] == written[2]
+    assert b"quaternions" not in written[0]
+
+
 def test_trials_are_cut_to_one_length():
     made = recording().aligned(90)
     assert {len(t) for t in made} == {4}

@@ -38,12 +38,10 @@ def write(path, *, family="bouncing_ball", bodies=("ball",), offsets=(-1e-3, 1e-
         format="wmeval-mocap/1", title="made up", rate=rate, bodies=bodies, family=family,
         subtask="1", material="rubber",
     )  # fmt: skip
-    turn = np.tile([1.0, 0, 0, 0], (len(times), 1, 1))
     trials = tuple(
         make_trial(
             header, f"trial-{k}", times + 3.0,
-            {"positions": (true + np.add([off, 0, 0], place))[:, None],
-             "quaternions_wxyz": turn},
+            {"positions": (true + np.add([off, 0, 0], place))[:, None]},
         )
         for k, off in enumerate(offsets)
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from engine_worlds import engine_here
 
-from wmeval.datasets.mocap import read_contactnets
+from wmeval.datasets.mocap import Mocap, read_contactnets, write_mocap
 from wmeval.datasets.mocap.contactnets import GRAVITY, HALF_WIDTH, RATE, TossState
 from wmeval.errors import UserError
 from wmeval.eval.fitting import cubes, tosses
@@ -209,6 +209,16 @@ def test_other_tosses_under_one_name_are_told(wanted, half):
     assert not unlike([mine, crashed])
     results = SweepResults(wmeval="0", engines=(), versions={}, cells=(mine, tuned, other))
     assert told in results.notes()
+
+
+def test_tosses_without_orientations_are_refused(tmp_path):
+    mocap = read_contactnets(tosses_file(tmp_path / "t.npz"))
+    flat = replace(mocap.trials[0], quaternions_wxyz=np.full((20, 1, 4), np.nan))
+    path = tmp_path / "flat.h5"
+    write_mocap(Mocap(mocap.header, (flat, *mocap.trials[1:])), path)
+    with pytest.raises(UserError, match=r"flat\.h5: trial 'toss-000': no quaternions_wxyz, and"):
+        sweep(tmp_path, path)
+    assert not (tmp_path / "s").exists()
 
 
 def test_cubes_side_by_side_do_what_one_alone_does(tmp_path):

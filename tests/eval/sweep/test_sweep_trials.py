@@ -32,8 +32,7 @@ def write(path, task, tracks, bodies, lost=None):
     for k, positions in enumerate(tracks):
         if k == 0 and lost is not None:
             positions[lost] = np.nan
-        turn = np.tile([1.0, 0, 0, 0], (*positions.shape[:2], 1))
-        arrays = {"positions": positions, "quaternions_wxyz": turn}
+        arrays = {"positions": positions}  # balls with one marker have no orientation
         trials.append(make_trial(header, f"trial-{k}", np.arange(len(positions)) / RATE, arrays))
     write_mocap(Mocap(header, tuple(trials)), path)
     return str(path)

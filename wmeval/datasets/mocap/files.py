@@ -55,10 +55,13 @@ def _written_header(mocap: Mocap) -> Header:
 
 
 def _present(trial: Trial) -> dict[str, Any]:
+    """Arrays that are written: orientations only where some are measured."""
     return {
         key: array
         for key in ARRAYS
-        if (array := getattr(trial, key)) is not None and array.shape[1]
+        if (array := getattr(trial, key)) is not None
+        and array.shape[1]
+        and not (key == "quaternions_wxyz" and np.isnan(array).all())
     }
 
 

@@ -131,7 +131,7 @@ class Trial:
     Attributes:
         name: of the trial.
         times: (N,) ascending [s].
-        positions: (N, B, 3) [m]; quaternions_wxyz: (N, B, 4).
+        positions: (N, B, 3) [m]; quaternions_wxyz: (N, B, 4), NaN where not given.
         linear_velocities: (N, B, 3) [m/s], angular_velocities: (N, B, 3) [rad/s], world frame, or
             None where not given.
         markers: (N, M, 3) [m].
@@ -267,6 +267,9 @@ def make_trial(
         shape = (len(t), len(names), size) if size else (len(t), len(names))
         given = arrays.get(key)
         if given is None:
+            if names and key == "quaternions_wxyz":  # a ball with one marker has no orientation
+                made[key] = np.full(shape, np.nan)
+                continue
             if names and "velocities" not in key:
                 raise UserError(f"{at}{key} of {', '.join(names[:3])} are missing: give {shape}")
             made[key] = None if "velocities" in key else np.empty(shape)

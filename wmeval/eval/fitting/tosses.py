@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 from pydantic import Field
 
 from wmeval.datasets.mocap import first_state, read_contactnets, read_mocap
@@ -62,6 +63,12 @@ def read_tosses(path: Path) -> Mocap:
     ]
     if missing:
         raise UserError(f"{path}: its metadata say no {missing[0]}")
+    for trial in mocap.trials:
+        if np.isnan(trial.quaternions_wxyz).all():
+            raise UserError(
+                f"{path}: trial {trial.name!r}: no quaternions_wxyz, and a toss tumbles: give the "
+                "cube's orientations"
+            )
     return mocap
 
 
