@@ -8,7 +8,7 @@ from wmeval.assets.gauge_cards import QUANTITY_UNITS
 from wmeval.cli import main
 from wmeval.eval.sweep import planning
 from wmeval.eval.sweep.cells import COMPLETE, CellResult, Measurement, parse_engines
-from wmeval.eval.sweep.compare import LEAST, compare
+from wmeval.eval.sweep.compare import LEAST, compare, errors_of
 from wmeval.eval.sweep.results import SweepResults
 from wmeval.eval.sweep.sweeping import gather, write_results
 
@@ -138,3 +138,8 @@ def test_cells_of_an_earlier_run_are_told(tmp_path, capsys):
         r"1 of 1 cell kept from an earlier run \(\d{4}-\d\d-\d\d \d\d:\d\d\): --overwrite runs all"
         r" again", said[1][0],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("truth", "errors"), [("closed-form", (0.3, 0.3, 0.3)), ("real", None)])
+def test_an_energy_loss_like_that_of_a_recording_is_no_smaller_error(truth, errors):
+    assert errors_of(Measurement(metric="el", truth=truth, value=0.3, unit="1")) == errors

@@ -72,7 +72,7 @@ def errors_of(m: Measurement) -> tuple[float, float, float] | None:
     low, high = (m.value if x is None else x for x in (m.low, m.high))
     if m.expected is not None:
         right = m.expected
-    elif m.error is not None or m.metric == "el":
+    elif m.error is not None or (m.metric == "el" and m.truth != "real"):
         right = 0.0
     else:  # Nearer to a recording is not nearer to what the stated parameters ask for.
         return None
@@ -101,7 +101,7 @@ def compare(
 
     A number is worse where the least error of its interval now exceeds the greatest one before by
     more than the tolerance and what never counts (`slack`). Intervals are those over repeats and
-    over tosses; a deterministic cell that ran once has none.
+    over tosses, and of own recordings those over trials; other cells that ran once have none.
 
     Args:
         old: the baseline.
