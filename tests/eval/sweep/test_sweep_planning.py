@@ -122,6 +122,9 @@ def test_configurations_are_known_or_files(tmp_path):
     assert {c.family for c in cells} == {"pendulum"}
     with pytest.raises(UserError, match="its numbers are of pendulum"):
         planning.plan(BULLET, planning.tasks_of("turntable"), [str(fitted)])
+    fitted.write_text("family: pendulum\nfitted_on: the first half\nhz: 100\n")
+    with pytest.raises(UserError, match=r"mine\.yaml: hz = 100: .*1/30 s: choose 180, 360"):
+        planning.plan(BULLET, planning.tasks_of("pendulum"), [str(fitted)])
 
 
 def test_the_shortest_cell_of_each_kind_runs_twice():

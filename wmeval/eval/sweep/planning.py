@@ -257,6 +257,11 @@ def plan(
 def _fitted_family(path: str) -> str:
     """Family of a file of fitted numbers, each of which one of its bodies takes."""
     fit = read_fitted(path)
+    if fit.family != FAMILY and fit.hz is not None and fit.hz % RECORD_HZ:
+        raise UserError(
+            f"{path}: hz = {fit.hz}: 1/{fit.hz} s does not divide the recorded 1/{RECORD_HZ} s: "
+            f"choose {RECORD_HZ * 6}, {RECORD_HZ * 12}, ..."
+        )
     try:
         if fit.family == FAMILY:
             check_cube(fit.properties)
