@@ -122,6 +122,29 @@ def test_fast_records_and_missing_frames():
     assert pd_crossings(angle, t, level=0.0).period == pytest.approx(period, rel=1e-4)
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("lost", [8, 20, 34, 60, 90])
+def test_swings_that_a_gap_hides_are_counted(lost, known):
+    # By a gap of 34 frames, nearly one swing, of 20 frames or of 60 the period was 1.4 s.
+    small = rigid.small_period(0.28)
+    period = rigid.swing_period(small, math.pi / 2)
+    t, angle = swing(small, math.pi / 2, 300)
+    for begin in range(0, 300 - lost, 11):
+        held = angle.copy()
+        held[begin : begin + lost] = np.nan
+        left = np.isfinite(held)
+        for y, times in ((held, t), (held[left], t[left])):
+            made = pd_crossings(y, times, level=0.0 if known else None)
+            assert made.period == pytest.approx(period, rel=1e-4)
+
+
+def test_half_a_swing_beside_a_gap_is_no_period():
+    t, angle = swing(rigid.small_period(0.28), 1.0, 62)
+    assert len(pd_crossings(angle, t, level=0.0).times) == 4
+    angle[15:50] = np.nan  # two of the four passes, and what is between the others
+    assert math.isnan(pd_crossings(angle, t, level=0.0).period)
+
+
 def test_what_does_not_swing_through_once_has_none():
     t = np.arange(100) / 30
     once = np.where(t < 1, -1.0, 1.0)

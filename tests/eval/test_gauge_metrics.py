@@ -260,6 +260,11 @@ def test_momentum_transfer_at_its_ends():
     still = np.full(50, -0.1)
     assert gauge.mte_first(still + 0.1, still, rest_in=-0.1, rest_out=-0.1) == 0
     assert math.isnan(gauge.mte_first(still, still, rest_in=-0.1, rest_out=-0.1))
+    # What is not seen is not at rest: where it hangs, or whether it rose meanwhile.
+    assert math.isnan(gauge.mte_first(still + 0.1, still, rest_in=-0.1, rest_out=math.nan))
+    lost = still.copy()
+    lost[20:30] = np.nan
+    assert math.isnan(gauge.mte_first(still + 0.1, lost, rest_in=-0.1, rest_out=-0.1))
     assert math.isnan(gauge.mte_mean(still, drop=0.1, rest_out=-0.1, rate=30)[0])
 
 

@@ -100,6 +100,14 @@ def test_a_baseline_of_own_trials_says_its_spread_and_how_many_they_are(tmp_path
     assert dtw.trials == 3
 
 
+def test_two_trials_have_no_spread_of_what_they_are_off_their_mean(tmp_path):
+    path = write(tmp_path / "two.h5", offsets=(-2e-3, 2e-3))
+    for metric in ("rmse", "dtw"):
+        found = real_of(path, metric)
+        assert (found.trials, found.spread) == (2, None)
+        assert found.baseline == pytest.approx(2.0, rel=1e-2)
+
+
 def test_an_error_against_trials_has_the_interval_that_they_leave_it(tmp_path):
     """By leaving each trial out in turn: of errors along one line it is known."""
     mean = np.zeros((40, 3))

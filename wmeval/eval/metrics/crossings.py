@@ -24,6 +24,8 @@ NEAR = 1 / 12
 """Of a period, the time to either side of a crossing whose frames tell when it was."""
 FEW = 4
 """Frames that do so at least: a cubic."""
+WIDE = 1 / 6
+"""Of a period, the time without a frame in which what was passed is not known."""
 AGAIN = 4
 """How often the middle is looked for by the turns between crossings, and these by the middle."""
 
@@ -34,7 +36,7 @@ class CrossingPeriod:
 
     Attributes:
         period: mean time from one crossing to the next the same way [s]; NaN where it is not seen.
-        times: of the crossings, ways up and down in turn (K,) [s].
+        times: of the crossings, ways up and down in turn (K,) [s]; NaN where no frames tell when.
         level: the middle that was passed, unit of the values.
     """
 
@@ -50,8 +52,9 @@ def pd_crossings(values: F8, times: F8, *, level: float | None = None) -> Crossi
     downwards each with a start of their own: about a middle that is a little off, ways up and down
     alternate unevenly, and each by itself comes once a period. A crossing counts between two
     departures of `BAND` to either side, so that noise makes none; its time is where the cubic that
-    is nearest to the frames about it passes the middle. Of two crossings alone, which is half a
-    swing, the period is twice what is between them if the middle is given; else there is none.
+    is nearest to the frames about it passes the middle. Swings that a gap hides are counted by how
+    long it is, and no crossing within it is timed. Of two crossings alone, which is half a swing,
+    the period is twice what is between them if the middle is given; else there is none.
 
     A closed form's record, undamped and of any amplitude, gives its own period to 1e-4 from 20
     frames a swing and one swing on, 1.6 if the middle is not given. Where swings
@@ -76,18 +79,33 @@ def pd_crossings(values: F8, times: F8, *, level: float | None = None) -> Crossi
         level = float(y.max() + y.min()) / 2
         for _ in range(AGAIN):
             level = _middle(y, _sides(y - level), level)
-    at = _crossings(y - level, t)
-    if len(at) == 2 and given:
+    at, wide = _crossings(y - level, t)
+    gaps = np.flatnonzero(np.diff(t) > wide)
+    seen = [k for k in range(len(at) - 1) if not _holds(at[k], at[k + 1], t, gaps)]
+    if len(at) == 2 and given and seen:
         return CrossingPeriod(2 * float(at[1] - at[0]), at, level)
-    if len(at) < 3:
-        return nothing
+    whole = [at[k + 2] - at[k] for k in seen if k + 1 in seen]
+    if not whole:
+        return CrossingPeriod(math.nan, at, level) if len(at) > 1 else nothing
+    turn = float(np.median(whole))
     # Ways up and down each about a mean of their own.
-    number = np.arange(len(at)) // 2
     top = bottom = 0.0
     for way in (slice(0, None, 2), slice(1, None, 2)):
-        n = number[way] - number[way].mean()
-        top, bottom = top + float(n @ at[way]), bottom + float(n @ n)
+        own = at[way][np.isfinite(at[way])]
+        if len(own) < 2:
+            continue
+        # One after the other, or as many as a gap has room for.
+        n = np.append(0.0, np.cumsum(np.maximum(1, np.rint(np.diff(own) / turn))))
+        n -= n.mean()
+        top, bottom = top + float(n @ own), bottom + float(n @ n)
     return CrossingPeriod(top / bottom, at, level)
+
+
+def _holds(begin: float, end: float, t: F8, gaps: NDArray[np.intp]) -> bool:
+    """Whether a gap lies between two crossings, or hides one."""
+    if not (math.isfinite(begin) and math.isfinite(end)):
+        return True
+    return bool(((t[gaps] < end) & (t[gaps + 1] > begin)).any())
 
 
 def _sides(y: F8) -> list[tuple[int, int]]:
@@ -114,14 +132,23 @@ def _middle(y: F8, sides: list[tuple[int, int]], level: float) -> float:
     return float(np.median((a * c - b**2) / (a + c - 2 * b)))
 
 
-def _crossings(y: F8, t: F8) -> F8:
-    """Times at which a swing passes 0, ways up and down in turn."""
+def _crossings(y: F8, t: F8) -> tuple[F8, float]:
+    """Times at which a swing passes 0, ways up and down in turn, and how long a gap is [s].
+
+    NaN of those that lie in a gap.
+    """
     sides = _sides(y)
     middles = np.array([(t[i] + t[j]) / 2 for i, j in sides])
     if len(middles) < 2:
-        return middles
-    width = 2 * NEAR * float(np.median(np.diff(middles)))
-    return np.array([_passes(y, t, i, j, width) for i, j in sides])
+        return middles, math.inf
+    halves = np.diff(middles)
+    width = 2 * NEAR * float(np.median(halves))
+    wide = max(2 * WIDE * float(halves.min()), 1.5 * float(np.median(np.diff(t))))
+    at = [
+        _passes(y, t, i, j, width) if np.diff(t[i : j + 1]).max() <= wide else math.nan
+        for i, j in sides
+    ]
+    return np.array(at), wide
 
 
 def _passes(y: F8, t: F8, begin: int, end: int, width: float) -> float:

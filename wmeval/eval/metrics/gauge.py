@@ -128,7 +128,8 @@ def mte_first(
 
     Range [0, inf), 1 is lossless. dH_in: the incoming ball's first height above its equilibrium;
     dH_out: the highest that the outgoing ball reaches in its first excursion, between the frames.
-    0 where it never rises by ``floor``; NaN where the incoming ball is not raised.
+    0 where it never rises by ``floor``; NaN where the incoming ball is not raised, or frames that
+    are not measured hide whether the other rises, or how high.
 
     Args:
         incoming: heights (T,) of the ball that is let go [m].
@@ -143,7 +144,7 @@ def mte_first(
     rise = np.asarray(outgoing, np.float64) - rest_out
     up = np.flatnonzero(rise > floor)
     if not len(up):
-        return 0.0
+        return 0.0 if np.isfinite(rise).all() else float("nan")
     begin = int(up[0])
     back = np.flatnonzero(rise[begin:] <= floor)
     end = begin + int(back[0]) if len(back) else len(rise)

@@ -212,13 +212,15 @@ def _held(
         value, left_out = score[metric]()
         baseline, spread = own[metric]
         differ = baseline > alike
+        # Two trials are as far from their mean as each other, whatever they are apart.
+        known = differ and len(each) > 2 and np.isfinite(spread)
         said = notes if differ else [*notes, "trials do not differ: nothing to divide by"]
         low, high = over_trials(value, left_out)
         out.append(
             Measurement(
                 metric=metric, truth="real", value=value if np.isfinite(value) else None,
                 unit=QUANTITY_UNITS[card.quantity], baseline=baseline if differ else None,
-                spread=spread if differ and np.isfinite(spread) else None, trials=len(each),
+                spread=spread if known else None, trials=len(each),
                 n=int(used.sum()), low=low, high=high, reason="; ".join(said),
             )
         )  # fmt: skip
@@ -244,7 +246,7 @@ def scored_trials(
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation of those that are known; NaN without two."""
+    """Mean of those that are known, NaN without one; standard deviation, NaN without two."""
     known = [x for x in values if np.isfinite(x)]
     return (
         float(np.mean(known)) if known else float("nan"),
