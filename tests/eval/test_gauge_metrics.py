@@ -356,6 +356,11 @@ def test_energy_loss_of_a_known_decay(loss):
     assert made.interpolated == pytest.approx(loss * 19 / 20, rel=1e-3)
     assert made.peaks == 20
     assert math.isnan(gauge.energy_loss(np.array([1.0, 0.5, 0.1]), 0.0).raw)
+    # What is lost in the middle says nothing; at an end it may be the peak that counts.
+    for lost, known in ((slice(1000, 1500), True), (slice(3), False), (slice(-150, None), False)):
+        seen = height.copy()
+        seen[lost] = np.nan
+        assert math.isfinite(gauge.energy_loss(seen, 0.0).raw) == known
 
 
 def test_peaks_keep_their_distance():

@@ -323,7 +323,8 @@ def energy_loss(heights: F8, equilibrium: float) -> EnergyLoss:
     its own table reads 0.) Energy is potential at a peak: height above the equilibrium. The first
     frame counts as a peak where the motion falls from it. At 30 frames a second a peak between
     frames is missed by up to 0.5 % of a 90 degree swing of 0.28 m, which the parabolas mend.
-    NaN with fewer than two peaks.
+    NaN with fewer than two peaks, or where frames before the first or after the last are not
+    measured.
 
     Args:
         heights: (T,) [m].
@@ -334,7 +335,9 @@ def energy_loss(heights: F8, equilibrium: float) -> EnergyLoss:
     first = bool(len(h) > 1 and h[0] > h[1])
     if first:
         found = [0, *found]
-    if len(found) < 2 or not h[found[0]] > 0:
+    lost = ~np.isfinite(h)
+    hidden = len(found) > 1 and (lost[: found[0]].any() or lost[found[-1] :].any())
+    if len(found) < 2 or hidden or not h[found[0]] > 0:
         return EnergyLoss(float("nan"), float("nan"), len(found))
     tops = [parabola_peak(h, k)[1] for k in (found[0], found[-1])]
     return EnergyLoss(

@@ -63,7 +63,7 @@ GAUGE_METRICS: dict[str, Metric] = {
         Metric(
             "el", "Energy loss", "gauge", "1", -_INF, 1, "none",
             "(E_start - E_end) / E_start at the peaks; 0 conserves it", "GAUGE eq. 17",
-            "fewer than two peaks",
+            "fewer than two peaks, or frames before the first or after the last are not measured",
             "loses {value} of its energy", gauge.energy_loss,
         ),
     )

@@ -226,7 +226,7 @@ def _entries(found: Sequence[tuple[CellResult | None, Measurement | None]]) -> t
             more = number(m.value, unit=m.unit) if normalised not in (None, m.value) else ""
             if cell.status != "ok":
                 # In full it stands in a table of its own.
-                more = f"{more} · {cell.status}".strip(" ·")
+                more = f"{more} · {cell.status.replace('_', ' ')}".strip(" ·")
             more = " · ".join(x for x in (more, _range(m)) if x)
             told = m.reason if m.truth == "real" else ""
             brief = "" if not told else "own start" if "own start" in told else "see reason"
