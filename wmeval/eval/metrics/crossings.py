@@ -95,14 +95,18 @@ def pd_crossings(values: F8, times: F8, *, level: float | None = None) -> Crossi
         if len(own) < 2:
             continue
         # One after the other, or as many as a gap has room for.
-        n = np.append(0.0, np.cumsum(np.maximum(1, np.rint(np.diff(own) / turn))))
+        on = [
+            max(1, round((b - a) / turn)) if _holds(a, b, t, gaps) else 1
+            for a, b in itertools.pairwise(own.tolist())
+        ]
+        n = np.cumsum([0.0, *on])
         n -= n.mean()
         top, bottom = top + float(n @ own), bottom + float(n @ n)
     return CrossingPeriod(top / bottom, at, level)
 
 
 def _holds(begin: float, end: float, t: F8, gaps: NDArray[np.intp]) -> bool:
-    """Whether a gap lies between two crossings, or hides one."""
+    """Whether a gap lies between two crossings [s], or hides one."""
     if not (math.isfinite(begin) and math.isfinite(end)):
         return True
     return bool(((t[gaps] < end) & (t[gaps + 1] > begin)).any())
