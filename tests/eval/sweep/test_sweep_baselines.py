@@ -143,3 +143,22 @@ def test_cells_of_an_earlier_run_are_told(tmp_path, capsys):
 @pytest.mark.parametrize(("truth", "errors"), [("closed-form", (0.3, 0.3, 0.3)), ("real", None)])
 def test_an_energy_loss_like_that_of_a_recording_is_no_smaller_error(truth, errors):
     assert errors_of(Measurement(metric="el", truth=truth, value=0.3, unit="1")) == errors
+
+
+@pytest.mark.parametrize(
+    ("deterministic", "other", "kinds"),
+    [(True, {}, {"worse"}), (False, {}, set()), (True, {"baseline": 1.1}, set())],
+)
+def test_an_interval_over_the_same_trials_hides_no_regression(
+    tmp_path, deterministic, other, kinds
+):
+    told = {"metric": "rmse", "truth": "real", "unit": "mm", "baseline": 1.0,
+            "spread": 0.5, "trials": 3}  # fmt: skip
+
+    def made(value, **more):
+        results = with_number(tmp_path, value=value, low=value - 9, high=value + 9, **told | more)
+        cells = [c.model_copy(update={"deterministic": deterministic}) for c in results.cells]
+        return results.model_copy(update={"cells": tuple(cells)})
+
+    assert {c.kind for c in compare(made(2.0), made(2.1, **other)).changes} == kinds
+    assert not compare(made(2.0), made(2.03)).changes
